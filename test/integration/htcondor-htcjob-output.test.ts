@@ -194,6 +194,31 @@ describe('the output of HTCJobs on HTCondor', function () {
     });
   }
 
+  for (const kind of kinds)
+    it(`hole 6: keeps no deleted HTCJob on a ${kind} schedd: after a retry, with its directory away, while a job ends`, async () => {
+      const gate = join(space.directory, `ends-${kind}`);
+      const output = { queueName: kind, output: {} };
+      await jobs.create(`again-${kind}`, 'echo 1 > file; exit 1', { ...output, backoffLimit: 1 });
+      await untilSaid(`again-${kind}`, 'OutputKept');
+      await jobs.create(`ends-${kind}`, `while ! [ -e ${gate} ]; do sleep 0.1; done; echo 1 > file`, output);
+      await jobs.until(`ends-${kind}`, 'runs', ({ active }) => active === 1);
+      renameSync(site.path('outputs'), site.path('away'));
+      try {
+        await jobs.create(`left-${kind}`, 'echo 1 > file', output);
+        await untilSaid(`left-${kind}`, 'OutputNotKept');
+        writeFileSync(gate, '');
+        const names = ['again', 'ends', 'left'].map((one) => `${one}-${kind}`);
+        await Promise.all(names.map((name) => jobs.delete(name)));
+        await Promise.all(names.map((name) => jobs.untilGone(name)));
+        expect(left()).to.deep.equal([]);
+      } finally {
+        renameSync(site.path('away'), site.path('outputs'));
+        rmSync(gate, { force: true });
+      }
+      rmSync(site.path('outputs'), { recursive: true });
+      mkdirSync(site.path('outputs'));
+    });
+
   it('comes once the directory is back, also if the operator was killed meanwhile', async () => {
     renameSync(site.path('outputs'), site.path('away'));
     await Promise.all(

@@ -4,7 +4,7 @@ import type { HtcJob, HtcJobMeta, HtcJobStatus } from '../../src/clients/htcjob/
 import { HtcJobCluster } from '../../src/sources/htcjob/cluster.ts';
 import type { Note } from '../../src/sources/htcjob/events.ts';
 import { ImageJobs } from '../../src/sources/htcjob/job/image-jobs.ts';
-import { noOutputs } from '../../src/sources/htcjob/output/outputs.ts';
+import { noOutputs, type Outputs } from '../../src/sources/htcjob/output/outputs.ts';
 import { Stepper } from '../../src/sources/htcjob/stepper.ts';
 import { Tracked } from '../../src/sources/htcjob/tracked.ts';
 import { indexOf } from '../../src/clients/htcjob/numbers.ts';
@@ -49,6 +49,9 @@ export class StepperSite {
   readonly ended: [index: number, why: string][] = [];
   /** Workers that live or have left something. */
   left = 0;
+  /** Why, by worker. */
+  readonly whyLeft = new Map<number, Reason>();
+  outputs: Outputs = noOutputs;
   queue: string | Reason | undefined = 'Q';
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
   readonly notes: Note[] = [];
@@ -59,12 +62,13 @@ export class StepperSite {
   #version = 10;
 
   constructor() {
-    const desk: Pick<Desk, 'find' | 'end' | 'discard' | 'wake' | 'reasons' | 'detail'> = {
+    const desk: Pick<Desk, 'find' | 'end' | 'discard' | 'wake' | 'reasons' | 'detail' | 'whyLeft'> = {
       find: async () => this.found,
       end: async (origins, why) => {
         for (const { index } of origins) this.ended.push([index, why]);
       },
       discard: async () => this.left,
+      whyLeft: (workerId) => this.whyLeft.get(workerId),
       wake: () => undefined,
       reasons: () => [],
       detail: async () => undefined,
@@ -92,7 +96,13 @@ export class StepperSite {
       }),
       events: { write: (_, notes) => this.notes.push(...notes) },
       maker: new ImageJobs({ binds: [], runtime: 'none', events: undefined }),
-      outputs: noOutputs,
+      outputs: {
+        want: (...want) => this.outputs.want(...want),
+        inStatus: (...facts) => this.outputs.inStatus(...facts),
+        isOpen: (one) => this.outputs.isOpen(one),
+        letGo: (one) => this.outputs.letGo(one),
+        remove: (one) => this.outputs.remove(one),
+      },
       queueOf: () => this.queue,
       waker: { hasRequests: () => undefined },
     });

@@ -128,11 +128,15 @@ export class SweeperAgent {
   /** Each reason once for each worker: a pass is made every few seconds. */
   #tellLate(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): void {
     const told: (readonly [workerId: number, reason: Reason])[] = [];
+    const { whyLeft } = this.#parts.ledger;
     const asked = new Set(workers.map(({ workerId }) => workerId));
     for (const workerId of this.#toldLate.keys()) if (!asked.has(workerId)) this.#toldLate.delete(workerId);
     for (const { workerId } of workers) {
       const outcome = outcomes.get(workerId);
       const reason = outcome?.kind === 'pending' ? outcome.reason : undefined;
+      const why = outcome?.kind === 'failed' ? outcome.error : reason;
+      if (why === undefined) whyLeft.delete(workerId);
+      else whyLeft.set(workerId, why);
       if (reason === undefined) this.#toldLate.delete(workerId);
       else if (this.#toldLate.get(workerId) !== reason.code) {
         this.#toldLate.set(workerId, reason.code);
@@ -206,7 +210,7 @@ export class SweeperAgent {
         ({ workerId, queue, configId: its, sweptTime }) =>
           queue === config.name && its === configId && sweptTime === null && !ledger.inFlight.has(workerId),
       );
-      const gone = due.length === 0 ? [] : await this.#remove(due);
+      const gone = due.length === 0 ? [] : await this.#remove(due, true);
       for (const workerId of gone) this.#forget(workerId);
       swept += gone.length;
     }
@@ -243,14 +247,14 @@ export class SweeperAgent {
   }
 
   /** @returns ids of those of which nothing is left. */
-  async #remove(due: readonly WorkerRecord[]): Promise<readonly number[]> {
+  async #remove(due: readonly WorkerRecord[], isDiscarded = false): Promise<readonly number[]> {
     const { ledger, calls, log, step } = this.#parts;
     const { config, messenger } = this.#runtime;
     const removed: number[] = [];
     for (const [{ sweeper }, workers] of this.#byConnection(due)) {
       step('sweep:before-remove');
       const outcomes = await calls
-        .call(`remove of ${config.name}`, (signal) => sweeper.remove(workers, signal))
+        .call(`remove of ${config.name}`, (signal) => sweeper.remove(workers, signal, isDiscarded))
         .catch((error: unknown) => {
           for (const { workerId } of workers) this.#tellWhy(workerId, toReason(error));
           throw error;

@@ -78,7 +78,7 @@ export interface Desk {
    * @returns how many of its workers live, or have left something
    */
   discard(uid: string): Promise<number>;
-  /** Why something of a discarded worker is left, as the last sweep has it; undefined: nothing stands against its removal. */
+  /** Why a worker that was ended still lives, or why something of a discarded one is left, as the last pass has it; undefined: nothing is known to stand against it. */
   whyLeft(workerId: number): Reason | undefined;
   /**
    * These workers are said to end now: their monitors look at them before their turn, at most once a second on one connection, and a

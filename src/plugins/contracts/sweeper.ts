@@ -44,8 +44,13 @@ export interface Sweeper {
   /**
    * Removes remains of ended workers from the backend; never while a creation of them may still arrive there, however
    * short they are to be kept.
+   * @param isDiscarded their source needs nothing of them any more: no output is fetched, or kept for it
    */
-  remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>>;
+  remove(
+    workers: readonly Worker[],
+    signal: AbortSignal,
+    isDiscarded?: boolean,
+  ): Promise<ReadonlyMap<number, GoneOutcome>>;
   /**
    * Everything of the connection with our mark, whatever its state. @throws when it cannot say *everything*.
    * @param isAlive of which workers the row is alive: of these nothing counts but that they are there.

@@ -78,13 +78,17 @@ export class HTCondorSweeper implements Sweeper {
     return new Map<number, GoneOutcome>([...outcomes, ...failed]);
   }
 
-  async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
+  async remove(
+    workers: readonly Worker[],
+    signal: AbortSignal,
+    isDiscarded = false,
+  ): Promise<ReadonlyMap<number, GoneOutcome>> {
     const { schedd, daemon } = this.#parts;
     // A job submitted after the removal would run: each `condor_submit` has to have ended first.
     const unfinished = await schedd.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
     const ended = workers.filter(({ workerId }) => !unfinished.has(workerId));
-    const unfetched = await this.#fetch(ended, signal);
-    const awaited = await this.#awaited(ended, unfetched);
+    const unfetched = isDiscarded ? new Map<number, WorkerError>() : await this.#fetch(ended, signal);
+    const awaited = isDiscarded ? new Map<number, WorkerError>() : await this.#awaited(ended, unfetched);
     const over = ended.filter(({ workerId }) => !awaited.has(workerId));
     const how = { which: 'true', patience: patience.remove };
     const outcomes = new Map(await this.#removeAll(over, how, signal));

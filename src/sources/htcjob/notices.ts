@@ -1,7 +1,7 @@
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import type { EventWriter } from './events.ts';
-import { whileDeleting } from './status.ts';
+import { type Leftover, whileDeleting } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
 export interface NoticesParts {
@@ -47,7 +47,7 @@ export class Notices {
    */
   kept(
     tracked: Tracked,
-    left: number,
+    left: Leftover,
     at: { readonly now: number; readonly monotonic: number },
   ): HtcJobStatus | undefined {
     const { since, said } = tracked.deletion ?? { since: at.monotonic, said: undefined };

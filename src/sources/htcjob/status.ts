@@ -127,15 +127,27 @@ function returnCodesOf({ judgement, reports, before }: StatusFacts): readonly Re
   return first.sort((one, other) => one.index - other.index);
 }
 
+/** What a deleted resource waits for. */
+export interface Leftover {
+  /** How many of its jobs live, or have left something; 0: its outputs alone are left. */
+  readonly left: number;
+  readonly why?: Reason;
+}
+
 /** The last status of one whose deletion waits for what its jobs left. */
-export function whileDeleting(before: HtcJobStatus, left: number, now: number): HtcJobStatus {
+export function whileDeleting(before: HtcJobStatus, { left, why }: Leftover, now: number): HtcJobStatus {
   const { conditions = [] } = before;
   const last = conditions.find(({ type }) => type === 'Deleting');
   const condition: HtcJobCondition = {
     type: 'Deleting',
     status: 'True',
-    reason: 'JobsLeft',
-    message: `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`,
+    reason: left > 0 ? 'JobsLeft' : 'OutputsLeft',
+    message: (
+      (left > 0
+        ? `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`
+        : 'it goes when its outputs are removed') +
+      (why === undefined ? '' : ` (${why.code}: ${why.message})`)
+    ).slice(0, longestMessage),
     lastTransitionTime: last?.lastTransitionTime ?? isoSeconds(now),
   };
   const others = conditions.filter(({ type }) => type !== 'Deleting');

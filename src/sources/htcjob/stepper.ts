@@ -15,7 +15,7 @@ import { Notices } from './notices.ts';
 import type { QueueWaker } from './queue-waker.ts';
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import { isSame } from './same-status.ts';
-import { isHeld, type StatusFacts, statusOf, stoppedBy } from './status.ts';
+import { isHeld, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
 export interface StepperParts {
@@ -272,20 +272,35 @@ export class Stepper {
     return undefined;
   }
 
+  /** Says in the status of a deleted resource what it waits for. */
+  async #waitToGo(tracked: Tracked, what: Leftover, signal: AbortSignal): Promise<Next> {
+    const { clock } = this.#parts;
+    const status = this.#notices.kept(tracked, what, { now: clock.now(), monotonic: clock.monotonic() });
+    if (status !== undefined && !isSame(tracked.status, status)) await this.#write(tracked, status, signal);
+    return looks.finalizing;
+  }
+
   /** Jobs, spool and files go first, and then the resource. */
   async #finalize(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    const { desk, cluster, clock, log } = this.#parts;
+    const { desk, cluster, log } = this.#parts;
     tracked.stopAsking(true);
+    this.#parts.outputs.letGo(tracked);
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);
     if (!tracked.hasFinalizer) return undefined;
     const left = await desk.discard(tracked.uid);
     if (left > 0) {
-      const status = this.#notices.kept(tracked, left, { now: clock.now(), monotonic: clock.monotonic() });
-      if (status !== undefined && !isSame(tracked.status, status)) await this.#write(tracked, status, signal);
-      return looks.finalizing;
+      const reasons = [...tracked.attempts.values()].map(({ workerId }) => desk.whyLeft(workerId ?? 0));
+      const why = reasons.find((reason) => reason !== undefined);
+      return this.#waitToGo(tracked, { left, ...(why && { why }) }, signal);
     }
-    if (tracked.isClaimed) await this.#parts.outputs.remove(tracked);
+    try {
+      if (tracked.isClaimed) await this.#parts.outputs.remove(tracked);
+    } catch (error) {
+      const why = toReason(error);
+      log.warn('outputs of a deleted HTCJob could not be removed', { htcjob: tracked.name, ...why });
+      return this.#waitToGo(tracked, { left, why }, signal);
+    }
     await cluster.setFinalizer(tracked.meta, false, signal);
     log.info('HTCJob deleted', { htcjob: tracked.name });
     tracked.isForgotten = true;

@@ -177,6 +177,18 @@ describe('the sweeper of HTCondor', () => {
       outputs.make(ids.map((workerId) => ({ workerId, leaves: 'template' as const })));
     const marks = () => readdirSync(join(directory, 'outputs/schedd'));
 
+    it('hole 6: fetches and awaits no output of workers that their source has discarded', async () => {
+      const jobs = spool(3);
+      await awaiting(...jobs.left());
+      jobs.fail(jobs.left());
+      const workers = jobs.left().map((id) => workerOf(id));
+      const kindsOf = async (isDiscarded: boolean) =>
+        [...(await jobs.sweeper.remove(workers, signal, isDiscarded)).values()].map(({ kind }) => kind);
+      expect(await kindsOf(false)).to.deep.equal(['pending', 'pending', 'pending']);
+      expect(await kindsOf(true)).to.deep.equal(['gone', 'gone', 'gone']);
+      expect(jobs.left()).to.deep.equal([]);
+    });
+
     it('keeps the job whose files cannot be fetched, says why, and fetches those of all others', async () => {
       const jobs = spool(40);
       await awaiting(...jobs.left());

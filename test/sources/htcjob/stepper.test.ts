@@ -166,6 +166,44 @@ describe('a step of a HTCJob', () => {
       expect(site.notes.map(({ reason }) => reason)).to.deep.equal(['JobsLeft']);
     });
 
+    it('hole 6: names what it waits for: that of a worker, and its outputs where these cannot be removed', async () => {
+      const steps: string[] = [];
+      let isAway = true;
+      site.outputs = {
+        ...site.outputs,
+        letGo: () => steps.push('letGo'),
+        remove: async () => {
+          steps.push('remove');
+          if (isAway) throw new Error('the directory of outputDir hangs');
+        },
+      };
+      site.found = [newsOf(uid, 0, 'running')];
+      site.left = 1;
+      site.whyLeft.set(1, { code: 'htcondor-removing', message: 'job 7.0 was removed' });
+      const tracked = site.track(htcJob({ output: {} }), claimed, deleted);
+      const untilSaid = async (reason: string) => {
+        for (let turn = 0; turn < 100 && site.asked.at(-1) !== `status ${reason}`; turn++) {
+          expect(await site.step(tracked)).to.equal(500);
+          await site.clock.advance(1000);
+        }
+        return last()?.conditions?.find(({ type }) => type === 'Deleting')?.message;
+      };
+      expect(await untilSaid('JobsLeft')).to.match(
+        /1 of them live.*\(htcondor-removing: job 7.0 was removed\)$/,
+      );
+      // Nothing of its outputs is awaited before the workers are gone.
+      expect(new Set(steps)).to.deep.equal(new Set(['letGo']));
+      site.left = 0;
+      expect(await untilSaid('OutputsLeft')).to.match(
+        /outputs are removed \(.*the directory of outputDir hangs\)$/,
+      );
+      expect(site.asked).not.to.include('finalizer');
+      isAway = false;
+      await site.step(tracked);
+      expect(site.asked.at(-1)).to.equal('finalizer');
+      expect(tracked.isForgotten).to.equal(true);
+    });
+
     it('ends the jobs of one that went without its finalizer, and none of another factory', async () => {
       site.found = [newsOf(uid, firstRetry, 'running')];
       const tracked = site.track(htcJob(), claimed);

@@ -2,7 +2,8 @@ import type { Desk, Log } from '../../../plugins/contracts/index.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { messageOf, toReason } from '../../../worker/errors.ts';
 import { type HtcJobStatus, jobCount } from '../../../clients/htcjob/resource.ts';
-import { fromRanges } from '../../../clients/htcjob/numbers.ts';
+import { attemptOf, fromRanges } from '../../../clients/htcjob/numbers.ts';
+import { hasEnded } from '../facts.ts';
 import { hasEndedForGood, type Judgement } from '../judge.ts';
 import type { Tracked } from '../tracked.ts';
 import { Agenda } from '../agenda.ts';
@@ -15,7 +16,7 @@ import { WrongArchive } from './tar.ts';
 export interface KeeperParts {
   readonly clock: Clock;
   readonly log: Log;
-  readonly desk: Pick<Desk, 'output' | 'dropOutputs' | 'find'>;
+  readonly desk: Pick<Desk, 'output' | 'dropOutputs'>;
   readonly place: OutputPlace;
   readonly onFiles: OnFiles;
   readonly bounds: OutputBounds;
@@ -38,6 +39,8 @@ interface Known {
   readonly name: string;
   readonly due: Map<number, number | undefined>;
   readonly kept: Set<number>;
+  /** Workers of attempts that are not the last of their job: nobody wants what they left. */
+  readonly replaced: Map<number, 'held' | 'dropped'>;
   /** By job number: why it has none. */
   readonly missing: Map<number, string>;
   /** Job and reason of the last failure. */
@@ -80,6 +83,11 @@ export class OutputKeeper implements Outputs {
     if (tracked.spec.output === undefined) return;
     const known = this.#of(tracked);
     let isNew = false;
+    for (const workerId of replaced(tracked, jobs)) {
+      if (known.replaced.has(workerId)) continue;
+      known.replaced.set(workerId, 'held');
+      isNew = true;
+    }
     for (const { number, outcome, facts } of jobs) {
       if (!hasEndedForGood({ outcome }) || known.kept.has(number) || known.missing.has(number)) continue;
       if (known.due.has(number)) continue;
@@ -106,22 +114,19 @@ export class OutputKeeper implements Outputs {
     return isOpen;
   }
 
-  async remove(tracked: Tracked): Promise<void> {
-    const { uid, meta, spec } = tracked;
-    if (spec.output === undefined) return;
-    this.#forget(uid);
-    await this.#busy.get(uid);
-    const { desk, place } = this.#parts;
-    // A sweep leaves workers whose output is still needed.
-    const workers = (await desk.find([{ uid }])).flatMap(({ worker }) => worker.workerId ?? []);
-    await desk.dropOutputs(workers);
-    await place.remove(directoryOf(meta, spec));
-  }
-
-  #forget(uid: string): void {
+  letGo({ uid }: Pick<Tracked, 'uid'>): void {
     const known = this.#known.get(uid);
     if (known !== undefined) known.isOver = true;
     this.#known.delete(uid);
+  }
+
+  /** The workers of the resource were discarded before, with what they left. */
+  async remove(tracked: Tracked): Promise<void> {
+    const { uid, meta, spec } = tracked;
+    if (spec.output === undefined) return;
+    this.letGo(tracked);
+    await this.#busy.get(uid);
+    await this.#parts.place.remove(directoryOf(meta, spec));
   }
 
   #of({ uid, meta, spec, status, name }: Tracked): Known {
@@ -132,6 +137,7 @@ export class OutputKeeper implements Outputs {
       parts: directoryOf(meta, spec),
       name,
       due: new Map(),
+      replaced: new Map(),
       kept: fromRanges(status?.outputIndexes, count),
       missing: new Map([...fromRanges(status?.outputMissing, count)].map((number) => [number, ''])),
       trouble: undefined,
@@ -146,7 +152,15 @@ export class OutputKeeper implements Outputs {
   async #bring(uid: string, signal: AbortSignal): Promise<void> {
     const known = this.#known.get(uid);
     if (known === undefined) return;
-    const { log, changed } = this.#parts;
+    const { log, changed, desk } = this.#parts;
+    try {
+      const held = [...known.replaced].flatMap(([workerId, state]) => (state === 'held' ? [workerId] : []));
+      if (held.length > 0) await desk.dropOutputs(held);
+      for (const workerId of held) known.replaced.set(workerId, 'dropped');
+    } catch (error) {
+      log.warn('outputs of repeated jobs could not be dropped', { htcjob: known.name, ...toReason(error) });
+      this.#agenda.add(uid, known.pause);
+    }
     for (const [number, workerId] of [...known.due]) {
       if (isOver(known, signal)) return;
       try {
@@ -222,6 +236,14 @@ export class OutputKeeper implements Outputs {
       throw error;
     }
   }
+}
+
+/** Workers of attempts that have ended, and that are not the ones by which their jobs are judged. */
+function replaced({ attempts }: Pick<Tracked, 'attempts'>, jobs: Judgement['jobs']): readonly number[] {
+  return [...attempts].flatMap(([index, facts]) => {
+    const isLast = jobs[attemptOf(index).number]?.index === index;
+    return !isLast && hasEnded(facts) && facts.workerId != null ? [facts.workerId] : [];
+  });
 }
 
 /** The resource goes, or the operator stops: both may happen at any time. */

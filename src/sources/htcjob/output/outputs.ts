@@ -10,6 +10,8 @@ export interface Outputs {
   inStatus(tracked: Tracked, status: HtcJobStatus): HtcJobStatus;
   /** Whether the status does not yet say of each job what became of its output. */
   isOpen(tracked: Tracked): boolean;
+  /** The resource goes: no further output of it is brought. */
+  letGo(tracked: Tracked): void;
   /** Removes all outputs of a resource that goes. @throws what backends and the file system say */
   remove(tracked: Tracked): Promise<void>;
 }
@@ -19,5 +21,6 @@ export const noOutputs: Outputs = {
   want: () => undefined,
   inStatus: (_, status) => status,
   isOpen: () => false,
+  letGo: () => undefined,
   remove: async () => undefined,
 };

@@ -8,7 +8,9 @@ import { OutputKeeper } from '../../../../src/sources/htcjob/output/keeper.ts';
 import { OutputPlace } from '../../../../src/sources/htcjob/output/place.ts';
 import { Tracked } from '../../../../src/sources/htcjob/tracked.ts';
 import { archiveOf, inPieces } from '../../../support/archives.ts';
+import { indexOf } from '../../../../src/clients/htcjob/numbers.ts';
 import { htcJob } from '../../../support/htc-jobs.ts';
+import { newsOf } from '../../../support/htcjob-stepper.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { recordingLog } from '../../../support/samples.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
@@ -61,7 +63,6 @@ describe('the keeper of outputs', () => {
       dropOutputs: async (workerIds: readonly number[]) => {
         dropped.push(...workerIds);
       },
-      find: async () => [],
     };
     const onFiles = <T>(_: string, work: () => Promise<T>) => work();
     const place = new OutputPlace(root, onFiles);
@@ -109,6 +110,28 @@ describe('the keeper of outputs', () => {
     expect(condition(keeper)).to.include({ status: 'True', reason: 'OutputKept' });
     tracked.status = statusOf(keeper);
     expect(keeper.isOpen(tracked)).to.equal(false);
+  });
+
+  it('hole 6: lets the backend forget what attempts left that are not the last of their job', async () => {
+    const keeper = begin();
+    const retry = indexOf({ round: 0, attempt: 1, number: 0 });
+    const uid = 'uid-of-zero';
+    tracked.hear(newsOf(uid, 0, 'failed', 1));
+    tracked.hear(newsOf(uid, 1, 'failed', 1));
+    tracked.hear(newsOf(uid, retry, 'running'));
+    const job = (number: number, index: number, outcome: 'live' | 'wanted') => ({
+      number,
+      index,
+      outcome,
+      facts: tracked.attempts.get(index),
+    });
+    // Job 0 runs again, and job 1 is about to.
+    const jobs = [job(0, retry, 'live'), job(1, indexOf({ round: 0, attempt: 1, number: 1 }), 'wanted')];
+    keeper.want(tracked, { jobs });
+    keeper.want(tracked, { jobs });
+    await until('they are dropped', () => dropped.length > 0);
+    await clock.advance(60_000);
+    expect([asked, dropped]).to.deep.equal([[], [1, 2]]);
   });
 
   it('asks for none where the resource wants none, or no job has ended', async () => {
