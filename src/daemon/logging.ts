@@ -1,3 +1,4 @@
+import { withoutOwn } from '../util/own-secrets.ts';
 import { fstatSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import winston from 'winston';
@@ -89,18 +90,24 @@ function lineFormat(format: LogFormat) {
   const { combine, json, printf, timestamp } = winston.format;
   switch (format) {
     case 'json':
-      return combine(timestamp(), json());
+      return combine(timestamp(), json(), withoutOwnSecrets());
     case 'plain':
       return combine(
         timestamp(),
         printf(({ timestamp: at, level, ...rest }) => {
-          return `${String(at)} ${level.toUpperCase().padEnd(5)} ${describe(rest)}`;
+          return `${String(at)} ${level.toUpperCase().padEnd(5)} ${withoutOwn(describe(rest))}`;
         }),
       );
     case 'journald':
-      return printf(({ level, ...rest }) => `<${journalPriority[level] ?? 6}>${describe(rest)}`);
+      return printf(({ level, ...rest }) => `<${journalPriority[level] ?? 6}>${withoutOwn(describe(rest))}`);
   }
 }
+
+/** For lines that another format has made. */
+const withoutOwnSecrets = winston.format((info) => {
+  const line = info[Symbol.for('message')];
+  return typeof line === 'string' ? { ...info, [Symbol.for('message')]: withoutOwn(line) } : info;
+});
 
 /** In one line, whatever the facts are: the journal gives each line a priority of its own. */
 function describe({ message, ...facts }: { readonly message: unknown }): string {

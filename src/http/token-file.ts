@@ -1,3 +1,4 @@
+import { rememberSecret } from '../util/own-secrets.ts';
 import { stat } from 'node:fs/promises';
 import { type OperatorFiles, whyUnreadable } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
@@ -49,6 +50,7 @@ export class TokenFile {
       if (!/^[\x21-\x7e]+$/.test(text)) {
         throw this.#wrong(' holds more than one word of plain ASCII characters, which no request can bring');
       }
+      rememberSecret(text);
       this.#read = { version, token: text };
     } catch (error) {
       if (error instanceof ThresherError && error.code === 'http-token-unreadable') throw error;

@@ -1,3 +1,4 @@
+import { factsFromOutside, fromOutside } from '../../util/own-secrets.ts';
 import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { endedUnseen } from '../../worker/ended-unseen.ts';
@@ -24,12 +25,13 @@ export function submitChange(
     case 'accepted':
       return accepted(workerId, status, outcome, now);
     case 'rejected': {
-      const { error, permanent } = outcome;
+      const { permanent } = outcome;
+      const error = saidOutside(outcome.error);
       const to = permanent || attempt >= maxAttempts ? 'missed' : 'pending';
       return { workerId, to, source: 'submitter', error, ...(to === 'missed' && { endTime: now }) };
     }
     case 'unknown':
-      return { workerId, to: status, source: 'submitter', error: outcome.error };
+      return { workerId, to: status, source: 'submitter', error: saidOutside(outcome.error) };
   }
 }
 
@@ -52,7 +54,7 @@ export function findChange(
     case 'found':
       return accepted(workerId, status, outcome, now);
     case 'unknown':
-      return { workerId, to: status, source: 'submitter', error: outcome.error };
+      return { workerId, to: status, source: 'submitter', error: saidOutside(outcome.error) };
     case 'absent': {
       if (retry.allowed && retry.spent < retry.maxAttempts) return undefined;
       const message = `not on the backend after attempt ${attempt}; nothing of it can start any more`;
@@ -89,20 +91,26 @@ const maxMessage = 500;
 export function observationChange(observation: Observation, killed: boolean): Change {
   const { workerId, status, nativeStatus, exitCode, error, node, computingElement } = observation;
   const { startTime, endTime, detail } = observation;
-  const json = detail === undefined ? undefined : JSON.stringify(detail);
+  const json = detail === undefined ? undefined : JSON.stringify(factsFromOutside(detail));
   return {
     workerId,
     to: killed && status === 'failed' ? 'cancelled' : status,
     source: 'monitor',
     nativeStatus,
     ...(exitCode !== undefined && { exitCode }),
-    ...(error !== undefined && { error: { code: error.code, message: error.message.slice(0, maxMessage) } }),
+    ...(error !== undefined && {
+      error: saidOutside(error),
+    }),
     ...(node !== undefined && { node }),
     ...(computingElement !== undefined && { computingElement }),
     ...(startTime !== undefined && { startTime }),
     ...(endTime !== undefined && { endTime }),
     ...(json !== undefined && json.length <= maxDetail && { detail: json }),
   };
+}
+
+function saidOutside({ code, message }: WorkerError): WorkerError {
+  return { code, message: fromOutside(message).slice(0, maxMessage) };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { rememberSecret } from '../../util/own-secrets.ts';
 import { rootCertificates } from 'node:tls';
 import * as oidc from 'openid-client';
 import { Agent, fetch } from 'undici';
@@ -37,6 +38,7 @@ export class TokenIssuer {
 
   constructor(client: IssuerClient) {
     this.#client = client;
+    rememberSecret(client.clientSecret);
     const ca = client.authorities === undefined ? undefined : [...rootCertificates, client.authorities];
     this.#agent = new Agent({ connect: { ...(ca && { ca }) } });
   }
@@ -54,6 +56,7 @@ export class TokenIssuer {
       this.#configuration ??= this.#configure(signal);
       const parameters = { audience, ...(scope !== '' && { scope }) };
       const answer = await oidc.clientCredentialsGrant(await this.#configuration, parameters);
+      rememberSecret(answer.access_token);
       return { token: answer.access_token, scope: answer.scope };
     } catch (error) {
       // Without the cause: it holds the answer, and perhaps what was asked.

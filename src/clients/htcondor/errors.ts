@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import type { htcondorErrors } from './codes.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { classAdNameIn } from './submit-lines.ts';
@@ -21,7 +22,7 @@ export class HTCondorError extends ThresherError {
 
   constructor(failure: CondorFailure, facts: Record<string, unknown> = {}, options?: ErrorOptions) {
     const { code, message, maybeDone, line } = failure;
-    super(code, message, { ...facts, ...(line !== undefined && { line }) }, options);
+    super(code, fromOutside(message), { ...facts, ...(line !== undefined && { line }) }, options);
     this.name = 'HTCondorError';
     this.maybeDone = maybeDone;
     this.line = line;
@@ -132,7 +133,7 @@ export function failureOf(called: Called, stderr: string, status: string): HTCon
   const text = words.join('\n');
   const rule = rules.find(({ command, says }) => (command?.test(called.command) ?? true) && says.test(text));
   const line = called.submitted === undefined ? undefined : lineOf(text, called.submitted);
-  const said = words.length === 0 ? 'without a word' : shortened(words.join('; '));
+  const said = words.length === 0 ? 'without a word' : shortened(fromOutside(words.join('; ')));
   const at = line === undefined ? '' : `, line ${line} of the submit text`;
   return new HTCondorError({
     code: rule?.code ?? 'condor-failed',

@@ -1,3 +1,4 @@
+import { rememberSecret } from '../../util/own-secrets.ts';
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { createSecureContext, getCACertificates, rootCertificates } from 'node:tls';
@@ -97,6 +98,7 @@ async function loginOf(
   }
   if (user.token !== undefined) return { headers: bearer(user.token.trim()) };
   if (user.basic !== undefined) {
+    rememberSecret(user.basic.password);
     const both = `${user.basic.username}:${user.basic.password}`;
     return { headers: { authorization: `Basic ${Buffer.from(both).toString('base64')}` } };
   }
@@ -114,6 +116,7 @@ async function loginOf(
 }
 
 function bearer(token: string): Record<string, string> {
+  rememberSecret(token);
   return { authorization: `Bearer ${token}` };
 }
 

@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import type { ErrorCode } from '../../codes/codes.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { kubernetesErrors } from './codes.ts';
@@ -27,8 +28,10 @@ export class KubernetesError extends ThresherError {
   readonly maybeDone: boolean;
 
   constructor(failure: Failure, facts: Record<string, unknown> = {}, options?: ErrorOptions) {
-    const { code, message, status, reason, retryAfter, maybeDone } = failure;
-    super(code, message, { ...facts, ...(status && { status }), ...(reason && { reason }) }, options);
+    const { code, message, status, retryAfter, maybeDone } = failure;
+    const reason = failure.reason === undefined ? undefined : fromOutside(failure.reason);
+    const words = fromOutside(message);
+    super(code, words, { ...facts, ...(status && { status }), ...(reason && { reason }) }, options);
     this.name = 'KubernetesError';
     this.status = status;
     this.reason = reason;

@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type * as Undici from 'undici';
@@ -179,5 +180,5 @@ function noAnswer(url: string, error: unknown): PandaFailure {
 }
 
 function failed(code: PandaFailure['code'], message: string, maybeDone: boolean): PandaFailure {
-  return { kind: 'failed', code, message, maybeDone };
+  return { kind: 'failed', code, message: fromOutside(message), maybeDone };
 }

@@ -1,3 +1,4 @@
+import { rememberSecret } from '../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
@@ -104,6 +105,7 @@ export class PandaLogin {
     const text = 'file' in token ? (await this.#text(token.file, 'token')).trim() : token.text.trim();
     const name = 'file' in token ? token.file : 'auth_token';
     if (!/^[\x21-\x7e]+$/.test(text)) throw wrong(name, 'has no token: it is empty, or has blanks inside');
+    rememberSecret(text);
     return { fingerprint, tls: ca, headers: { authorization: `Bearer ${text}`, origin } };
   }
 

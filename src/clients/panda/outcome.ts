@@ -1,3 +1,5 @@
+import { fromOutside } from '../../util/own-secrets.ts';
+
 /**
  * The outcome of one call of the PanDA server. After a failure with `maybeDone` the server may have carried the call out, and the caller
  * asks again or sends the same again. Every other failure changed nothing at the server.
@@ -95,7 +97,7 @@ export function outcomeOf(
     return failure(rule?.code ?? 'panda-refused', message, rule?.maybeDone ?? rule === undefined);
   }
   const text = beginning(body);
-  const words = shown(text);
+  const words = shown(fromOutside(text));
   const rule = statuses.find((one) => one.status === status && one.says.test(text));
   if (rule !== undefined) return failure(rule.code, `HTTP ${status}: ${words}`, false);
   if (status >= 500) return failure('panda-server-error', `HTTP ${status}: ${words}`, true);
@@ -119,7 +121,7 @@ function hasMoreValues(body: string, most: number): boolean {
 const [comma, list, object] = [0x2c, 0x5b, 0x7b] as const;
 
 function failure(code: PandaCode, message: string, maybeDone: boolean): PandaFailure {
-  return { kind: 'failed', code, message: shown(message), maybeDone };
+  return { kind: 'failed', code, message: shown(fromOutside(message)), maybeDone };
 }
 
 interface Said {

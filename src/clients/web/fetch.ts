@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { getCACertificates } from 'node:tls';
 import { createGunzip } from 'node:zlib';
 import type { Clock } from '../../util/clock.ts';
-import { maskText } from '../../util/secrets.ts';
+import { fromOutside, rememberSecret } from '../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
 /** Marks that the server gave the file that is here already, so that it need not send the same again. */
@@ -57,11 +57,16 @@ export async function fetchFile(asked: WebRequest): Promise<WebFile | undefined>
   try {
     return await follow(asked, AbortSignal.any([signal, late.signal]));
   } catch (error) {
-    const shown = maskText(url);
+    const shown = fromOutside(url);
     if (late.signal.aborted)
       throw new ThresherError('web-late', `${shown} was not there whole within ${timeout / 1000} s`);
     if (error instanceof ThresherError) throw error;
-    throw new ThresherError('web-unreachable', `${shown}: ${reasonOf(error)}`, {}, { cause: error });
+    throw new ThresherError(
+      'web-unreachable',
+      `${shown}: ${fromOutside(reasonOf(error))}`,
+      {},
+      { cause: error },
+    );
   } finally {
     over.abort();
     await timer;
@@ -74,7 +79,7 @@ async function follow(asked: WebRequest, signal: AbortSignal): Promise<WebFile |
     const found = await fetchOnce(url, asked, signal);
     if (!(found instanceof URL)) return found;
     if (url.protocol === 'https:' && found.protocol !== 'https:')
-      throw failed('web-redirect', asked, `leads to ${maskText(found.href)}, without TLS`);
+      throw failed('web-redirect', asked, `leads to ${fromOutside(found.href)}, without TLS`);
     url = found;
   }
   throw failed('web-redirect', asked, `leads elsewhere more than ${mostRedirects} times`);
@@ -122,7 +127,7 @@ async function fetchOnce(
         throw failed('web-redirect', asked, 'leads nowhere');
       const next = new URL(to, bare.href);
       if (!['http:', 'https:'].includes(next.protocol))
-        throw failed('web-redirect', asked, `leads to ${maskText(next.href)}`);
+        throw failed('web-redirect', asked, `leads to ${fromOutside(next.href)}`);
       return next;
     }
     if (status !== 200) throw failed('web-refused', asked, `answers with HTTP ${status}`);
@@ -164,6 +169,7 @@ function unpacked(body: Readable): Readable {
 }
 
 function basic({ username, password }: URL): string {
+  rememberSecret(decodeURIComponent(password));
   const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return `Basic ${Buffer.from(text).toString('base64')}`;
 }
@@ -173,7 +179,7 @@ function failed(
   { url }: WebRequest,
   what: string,
 ): ThresherError {
-  return new ThresherError(code, `${maskText(url)} ${what}`);
+  return new ThresherError(code, fromOutside(`${url} ${what}`));
 }
 
 /** An error of several addresses has its reasons inside. */

@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import type { PandaApi, PandaCommand } from '../../clients/panda/api.ts';
 import type { Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { CarriedOut } from '../../plugins/contracts/panda-status.ts';
@@ -104,7 +105,7 @@ export class CommandRunner {
         commands: kept.commands.filter((one) => keyOf(one) !== keyOf(given)),
         done: [keyOf(given), ...(kept.done ?? [])].slice(0, mostDone),
       }));
-      const facts = { id, command, outcome };
+      const facts = { id, command: fromOutside(command), outcome };
       if (read.kind === 'unknown') log.warn('a command of the PanDA server is not carried out', facts);
       else log.info('a command of the PanDA server is carried out', facts);
       this.#shown = [{ at: clock.now(), ...facts }, ...this.#shown].slice(0, mostShown);

@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import { deepestParameters, type PandaCommand, type TakenCommand } from '../../clients/panda/api.ts';
 import { readPandaTime } from '../../clients/panda/times.ts';
 import type { WorkerNews } from '../../plugins/contracts/index.ts';
@@ -70,10 +71,10 @@ export function readCommand({ command, params, creation_date: created, wrong }: 
   switch (name) {
     case 'SET_N_WORKERS_JOBTYPE': {
       const wanted = numbersIn(given);
-      if (site === '') return unknown(`${command} names no site`);
+      if (site === '') return unknown(`${fromOutside(command)} names no site`);
       if (wanted === undefined)
         return unknown(
-          `${command} has the parameters ${shown(given)} instead of numbers by job and resource type, ${mostTypes} types at most`,
+          `${fromOutside(command)} has the parameters ${shown(given)} instead of numbers by job and resource type, ${mostTypes} types at most`,
         );
       return { kind: 'set-workers', site, wanted, createdAt: readPandaTime(created) };
     }
@@ -81,7 +82,7 @@ export function readCommand({ command, params, creation_date: created, wrong }: 
       const filter = filterIn(given);
       return filter === undefined
         ? unknown(
-            `${command} has the parameters ${shown(given)} instead of lists or "ALL" for status, computingSite, computingElement and submissionHost`,
+            `${fromOutside(command)} has the parameters ${shown(given)} instead of lists or "ALL" for status, computingSite, computingElement and submissionHost`,
           )
         : { kind: 'kill', filter };
     }
@@ -89,13 +90,15 @@ export function readCommand({ command, params, creation_date: created, wrong }: 
     case 'SYNC_WORKERS_ACTIVATE': {
       const workerIds = idsIn(given);
       if (workerIds === undefined)
-        return unknown(`${command} has the parameters ${shown(given)} instead of worker ids`);
+        return unknown(`${fromOutside(command)} has the parameters ${shown(given)} instead of worker ids`);
       return { kind: name === 'SYNC_WORKERS_KILL' ? 'kill-ids' : 'activate', workerIds };
     }
     case 'REPORT_WORKER_STATS':
-      return site === '' ? unknown(`${command} names no site`) : { kind: 'report-statistics', site };
+      return site === ''
+        ? unknown(`${fromOutside(command)} names no site`)
+        : { kind: 'report-statistics', site };
     default:
-      return unknown(`${command} is none of the commands that thresher takes`);
+      return unknown(`${fromOutside(command)} is none of the commands that thresher takes`);
   }
 }
 
@@ -129,7 +132,7 @@ function numbersIn(value: unknown): ReadonlyMap<string, number> | undefined {
     if (!isObject(byType)) return undefined;
     for (const [type, count] of Object.entries(byType)) {
       if (typeof count !== 'number' || !Number.isFinite(count)) return undefined;
-      if (!typeName.test(type)) continue;
+      if (!typeName.test(type) || fromOutside(type) !== type) continue;
       if (wanted.size >= mostTypes && !wanted.has(type)) return undefined;
       wanted.set(type, (wanted.get(type) ?? 0) + Math.max(0, Math.trunc(count)));
     }
@@ -179,6 +182,7 @@ function idsIn(value: unknown): readonly number[] | undefined {
 const excerpt = 200;
 
 function shown(value: unknown): string {
-  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  // An answer may have a megabyte, and half a secret has no form.
+  const text = fromOutside(value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 10 * excerpt));
   return text.length > excerpt ? `${text.slice(0, excerpt)}...` : text;
 }

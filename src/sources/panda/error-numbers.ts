@@ -21,6 +21,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'late-creation': otherError,
   'worker-unreachable': otherError,
   'output-awaited': otherError,
+  'htcondor-removing': otherError,
   'sweep-awaited': otherError,
   'payload-lost': otherError,
   'payload-wrong': otherError,

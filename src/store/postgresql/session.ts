@@ -1,3 +1,4 @@
+import { rememberSecret } from '../../util/own-secrets.ts';
 import { readFile } from 'node:fs/promises';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import pg from 'pg';
@@ -118,7 +119,9 @@ export function unfit(options: PostgresqlOptions, why: string): ThresherError {
 
 async function passwordOf({ passwordFile }: PostgresqlOptions): Promise<string | undefined> {
   if (passwordFile === undefined) return undefined;
-  return (await readNamed(passwordFile, 'passwordFile')).replace(/\r?\n$/, '');
+  const password = (await readNamed(passwordFile, 'passwordFile')).replace(/\r?\n$/, '');
+  rememberSecret(password);
+  return password;
 }
 
 async function tlsOf(options: PostgresqlOptions): Promise<ConnectionOptions | false> {

@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import { observationChange, submitChange } from '../../src/agents/ledger/outcomes.ts';
+import { failureOf as condorFailure } from '../../src/clients/htcondor/errors.ts';
+import { failureOf as kubernetesFailure } from '../../src/clients/kubernetes/errors.ts';
+import { outcomeOf } from '../../src/clients/panda/outcome.ts';
+import { PandaApi } from '../../src/clients/panda/api.ts';
+import { readCommand } from '../../src/sources/panda/commands.ts';
+import { factsFromOutside, fromOutside, rememberSecret, withoutOwn } from '../../src/util/own-secrets.ts';
+
+/** Our own, as they are sent: some have a form, and some are any word. */
+const secrets: Readonly<Record<string, string>> = {
+  'a JWT':
+    'eyJhbGciOiJSUzI1NiIsImtpZCI6InNlY3JldCJ9.eyJzdWIiOiJwaWxvdCIsInNjb3BlIjoieCJ9.c2lnbmF0dXJlLW9mLWl0',
+  'a token without a form': 'sha256~Qq9vZx81nLmWb7eTtYuIoPaSdFgHjKlZ',
+  'a password with signs': 'p&ss "w/rd" %41+=',
+  'a short password': 'hunter2hunter2',
+};
+
+/** How a server or a program says them again. */
+const echoes: Readonly<Record<string, (secret: string) => string>> = {
+  bare: (secret) => `invalid value ${secret}`,
+  'in a sentence': (secret) => `user "x" sent "${secret}", which has expired`,
+  'as a header': (secret) => `Authorization: Bearer ${secret} was refused`,
+  'in JSON': (secret) => JSON.stringify({ error: { got: secret } }),
+  'as an address': (secret) => `GET /x?a=${encodeURIComponent(secret)}&b=1`,
+  'as a form': (secret) => new URLSearchParams({ what: secret }).toString(),
+  'as bytes': (secret) => `Basic ${Buffer.from(secret).toString('base64')}`,
+  cut: (secret) => `token ${secret.slice(0, 20)}... is too long`,
+  'over and over': (secret) => `${secret}${secret} ${secret}`,
+  'far behind': (secret) => `${'x '.repeat(90)}${secret}`,
+};
+
+const json = (value: unknown) => JSON.stringify(value);
+const asked = { server: 'https://k:6443', method: 'GET', path: '/api' };
+const called = { command: 'condor_submit', place: 'schedd a', changes: true };
+const { signal } = new AbortController();
+
+/** What an operator sees of an answer with this text, by the place where the text came in. */
+const answers: Readonly<Record<string, (text: string) => unknown>> = {
+  'PanDA: a refusal': (text) => outcomeOf({ status: 200, body: json({ success: false, message: text }) }),
+  'PanDA: HTTP 401': (text) => outcomeOf({ status: 401, body: text }),
+  'PanDA: HTTP 403': (text) => outcomeOf({ status: 403, body: `token ${text}` }),
+  'PanDA: HTTP 500': (text) => outcomeOf({ status: 500, body: `<html>${text}</html>` }),
+  'PanDA: half an answer': (text) => outcomeOf({ status: 200, body: `{"success": tr ${text}` }),
+  'PanDA: another form': (text) =>
+    new PandaApi({ call: async () => ({ kind: 'ok', data: { [text]: [text] } }) }, 'h').resourceTypes(signal),
+  'PanDA: a command': (text) => readCommand({ command_id: 1, command: text, params: {} }),
+  'PanDA: parameters': (text) =>
+    readCommand({ command_id: 1, command: 'KILL_WORKERS', params: { [text]: text } }),
+  'Kubernetes: a Status': (text) =>
+    kubernetesFailure(asked, 403, json({ kind: 'Status', message: text, reason: text })),
+  'Kubernetes: a proxy': (text) => kubernetesFailure(asked, 502, `<html>${text}</html>`),
+  'Kubernetes: an admission': (text) =>
+    kubernetesFailure(asked, 400, json({ kind: 'Status', message: `admission webhook "x" denied: ${text}` })),
+  'HTCondor: a tool': (text) => condorFailure(called, `ERROR: ${text}`, 'exit status 1'),
+  'HTCondor: its log': (text) =>
+    condorFailure(called, `11/26/26 10:00:00 SECMAN:2010:${text}`, 'exit status 1'),
+  'a worker: its end': (text) =>
+    observationChange(
+      {
+        workerId: 1,
+        status: 'failed',
+        nativeStatus: 'x',
+        observedAt: 1,
+        error: { code: 'exit-status', message: text },
+        detail: { HoldReason: text, containers: [{ message: text }] },
+      },
+      false,
+    ),
+  'a worker: its submission': (text) =>
+    submitChange(
+      { workerId: 1, attempt: 1 },
+      'pending',
+      { kind: 'rejected', permanent: true, error: { code: 'kubernetes-refused', message: text } },
+      3,
+      1,
+    ),
+  'the log': (text) => withoutOwn(json({ message: 'x', error: text })),
+};
+
+/** Everything that could be shown of a value, an error among them. */
+function shownOf(value: unknown): string {
+  if (!(value instanceof Error)) return JSON.stringify(value);
+  return `${value.message} ${JSON.stringify({ ...value })}`;
+}
+
+describe('hole 3: a secret that comes back from outside', () => {
+  before(() => {
+    for (const secret of Object.values(secrets)) rememberSecret(secret);
+  });
+
+  for (const [place, answer] of Object.entries(answers))
+    it(`is masked, in each form: ${place}`, async () => {
+      for (const [what, secret] of Object.entries(secrets))
+        for (const [form, echo] of Object.entries(echoes)) {
+          const shown = shownOf(await answer(echo(secret)));
+          const forms = [
+            ...[secret, encodeURIComponent(secret), new URLSearchParams({ s: secret }).toString().slice(2)],
+            ...[JSON.stringify(secret).slice(1, -1), Buffer.from(secret).toString('base64')],
+          ];
+          for (const one of forms) {
+            expect(shown, `${what} ${form}`).not.to.include(one);
+            // A piece of it helps to guess the rest.
+            expect(shown, `${what} ${form}`).not.to.include(one.slice(0, 16));
+          }
+        }
+    });
+
+  it('is masked by its form where it is none of ours', () => {
+    const key = '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----';
+    const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyIn0.AbCdEf';
+    for (const secret of [key, jwt]) {
+      expect(fromOutside(`x ${secret} y`)).to.equal('x (hidden) y');
+      expect(factsFromOutside({ a: [`x ${secret} y`, 1, null] })).to.deep.equal({
+        a: ['x (hidden) y', 1, null],
+      });
+    }
+    expect(fromOutside('https://u:pass@host/')).to.equal('https://u:(hidden)@host/');
+  });
+
+  it('leaves other words as they are, and short ones are no secrets', () => {
+    rememberSecret('abc');
+    const said = 'jobs.batch "abc" is forbidden: User "u" cannot list resource "jobs" in the namespace "abc"';
+    expect(fromOutside(said)).to.equal(said);
+    expect(factsFromOutside({ HoldReason: said, code: 3 })).to.deep.equal({ HoldReason: said, code: 3 });
+  });
+});
