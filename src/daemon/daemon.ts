@@ -157,7 +157,7 @@ export class Daemon {
       });
       // Also of a database that was there: restored from a backup, it does not know the ids given out since.
       const idFloor = workerIdFloor(clock.now());
-      await store.ids.raise(idFloor);
+      await store.ids.begin(idFloor);
       await write();
       const daemon = new Daemon(options, { dir, lock, store, warnings }, id);
       await daemon.#run(id, idFloor);

@@ -8,6 +8,9 @@ export function workerIdFloor(startedAt: number): number {
   return Math.max(1, Math.floor(since2020 / 50));
 }
 
+/** PanDA's column for ids has 11 digits. */
+export const largestWorkerId = 99_999_999_999;
+
 /**
  * The highest id that somebody else may have given out before ours. PanDA's column has 11 digits, so above
  * it would be no room for ours: such an id is a mistake, and the floor by time is far below it until the year 2162.

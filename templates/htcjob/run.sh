@@ -91,6 +91,10 @@ set -- "$@" "$inside/script.sh" "$number"
 secrets=$payload/secrets
 if [ -n "$tool" ]; then
   [ ! -d "$secrets" ] || set -- --bind "$secrets:/htc_secrets:ro" "$@"
+  # What runs outside of the image afterwards is read from there: a script must not change it.
+  case $payload in
+    "$work"/?*) set -- --bind "$payload:$inside/${payload#"$work"/}:ro" "$@" ;;
+  esac
   set -- "$tool" exec --contain --ipc --pid --pwd "$inside" --bind "$work:$inside" "$@"
   secrets=/htc_secrets
 fi
@@ -122,6 +126,20 @@ while [ -n "$ended" ] && kill -0 "$child" 2>/dev/null; do
   code=$?
 done
 trap - TERM INT HUP
+
+# Outside of the image all jobs have one owner, and a link of the script's leads anywhere: those out of its directory go, before this
+# script, or HTCondor, follows one into the files of another job.
+drop_links() {
+  real=$(cd -P -- "$work" && pwd -P) || return
+  find "$work" -type l -exec sh -c '
+    real=$1
+    shift
+    for link; do
+      to=$(readlink -f -- "$link") || to=
+      case $to in "$real"/?*) ;; *) rm -f -- "$link" ;; esac
+    done' sh "$real" {} +
+}
+[ -z "$tool" ] || drop_links
 
 # Says why there is no output: the operator shows the line in the status of the HTCJob.
 no_output() {

@@ -1,6 +1,6 @@
 /** The jobs of HTCJobs on a real pool with a real apptainer, without the operator that asks for them. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Context, WorkerToStart } from '../../src/plugins/contracts/index.ts';
 import type { HtcJobSpec } from '../../src/clients/htcjob/resource.ts';
@@ -10,6 +10,7 @@ import { EventServer } from '../support/event-server.ts';
 import { clientOf, condorPool, type Pool, type ScheddKind } from '../support/htcondor.ts';
 import { HTCondorBackend } from '../support/htcondor-backend.ts';
 import { base64, htcJob, payloadOf } from '../support/htc-jobs.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 import { type Watched, watch } from '../support/watched.ts';
 
@@ -58,7 +59,7 @@ describe('jobs of HTCJobs on HTCondor', () => {
     const script = { image: runtime.image, command: 'sh', source: '' };
     const job = htcJob({ runtime: 'apptainer', ...spec, script: { ...script, ...spec.script } });
     const workers = Array.from({ length: spec.queue ?? 1 }, (_, number): WorkerToStart => {
-      const payload = payloadOf(job, number, more);
+      const payload = payloadOf(job, number, { imagePaths: ['/no', dirname(runtime.image)], ...more });
       return { ...backend.worker({ groupId: job.metadata.uid }), payload };
     });
     const outcomes = await submitter.submit(workers, signal);
@@ -156,6 +157,22 @@ describe('jobs of HTCJobs on HTCondor', () => {
       binds: ['/cvmfs-not-there', runtime.bin],
     });
     expect(output[0]).to.equal(`${runtime.bin}/apptainer\n`);
+  });
+
+  it('hole 2: change nothing from inside of their image that runs outside of it, and reach no other job', async () => {
+    const secret = join(temporaryDirectory(), 'of-another');
+    const source = `
+      for file in run.sh script.sh send-event.sh; do echo 'echo outside' >>thresher-payload/$file || echo "kept $file"; done
+      mv thresher-payload elsewhere || echo "kept all"
+      ls ${secret} || echo "not seen"
+      rm -f left; ln -s ${secret} left; exit 0`;
+    writeFileSync(secret, 'a secret of another job\n');
+    chmodSync(secret, 0o644);
+    const { output, errors, ended } = await run({ script: { image: runtime.image, command: 'sh', source } });
+    expect(ended, String(errors[0])).to.deep.equal([finished]);
+    expect(output[0]?.split('\n')).to.deep.equal([
+      ...['kept run.sh', 'kept script.sh', 'kept send-event.sh', 'kept all', 'not seen', ''],
+    ]);
   });
 
   it('say why an image cannot be run', async () => {

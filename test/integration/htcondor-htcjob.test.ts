@@ -1,5 +1,6 @@
 /** htc-operator's examples from the real API server to the real pool and back, in images, with events. */
 import { chmodSync, chownSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { Pool as Connections } from 'undici';
 import { tokenOf } from '../../src/sources/htcjob/job/token.ts';
@@ -61,6 +62,7 @@ describe('HTCJobs on HTCondor', () => {
       k8s_config_file: 'kubeconfig',
       namespaces: [space.name],
       binds: [],
+      imagePaths: [dirname(runtime.image)],
       eventsUrl: isTold ? url : 'http://127.0.0.1:9/nothing/listens',
     };
     site = condorSite(

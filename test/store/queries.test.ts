@@ -47,6 +47,7 @@ const part = { queues: new Set(['Q']), ofNoQueue: true };
 
 /** One call of everything that asks the database, and variants where these have a text of their own; in this order. */
 const calls: readonly (readonly [name: string, call: (store: Queries) => Promise<unknown>])[] = [
+  ['ids.begin', ({ ids }) => ids.begin(100)],
   ['ids.raise', ({ ids }) => ids.raise(100)],
   ['ids.take', ({ ids }) => ids.take(5)],
   ['queues.configId', ({ queues }) => queues.configId('Q', '{}', 1)],

@@ -275,17 +275,31 @@ onEachDatabase('the store of workers', (database) => {
   });
 
   it('hole 7: counts on by the time and its own workers where an absurd id was stored', async () => {
-    for (const absurd of [90_000_000_002, 9_007_199_254_740_992]) {
+    for (const absurd of [100_000_000_001, 9_007_199_254_740_992]) {
       const fresh = await database.openNew();
       await fresh.ids.raise(absurd);
       const worker = workerOf(500);
       await fresh.workers.insert([worker, { ...worker, workerId: absurd }], 'submitted', 1, 'submitter');
-      await fresh.ids.raise(100);
+      await fresh.ids.begin(100);
       expect(await fresh.ids.take(2)).to.equal(501);
-      await fresh.ids.raise(1000);
+      await fresh.ids.begin(1000);
       expect(await fresh.ids.take(1)).to.equal(1000);
       await fresh.close();
     }
+  });
+
+  it('hole 7: never goes back behind an id that a server was right to name', async () => {
+    const fresh = await database.openNew();
+    await fresh.ids.begin(100);
+    await fresh.ids.raise(90_000_000_001);
+    const first = await fresh.ids.take(5);
+    await fresh.workers.insert([workerOf(first)], 'submitted', 1, 'submitter');
+    for (const floor of [1, 6, 90_000_000_000]) {
+      await fresh.ids.raise(floor);
+      await fresh.ids.begin(floor);
+    }
+    expect([first, await fresh.ids.take(1)]).to.deep.equal([90_000_000_001, 90_000_000_006]);
+    await fresh.close();
   });
 
   it('never gives an id twice, whatever is raised in between', async () => {

@@ -97,10 +97,14 @@ export class StepperSite {
       events: { write: (_, notes) => this.notes.push(...notes) },
       maker: new ImageJobs({ binds: [], runtime: 'none', events: undefined }),
       outputs: {
-        want: (...want) => this.outputs.want(...want),
+        want: (...want) => {
+          this.outputs.want(...want);
+        },
         inStatus: (...facts) => this.outputs.inStatus(...facts),
         isOpen: (one) => this.outputs.isOpen(one),
-        letGo: (one) => this.outputs.letGo(one),
+        letGo: (one) => {
+          this.outputs.letGo(one);
+        },
         remove: (one) => this.outputs.remove(one),
       },
       queueOf: () => this.queue,

@@ -81,7 +81,7 @@ const answers: Readonly<Record<string, (text: string) => unknown>> = {
 /** Everything that could be shown of a value, an error among them. */
 function shownOf(value: unknown): string {
   if (!(value instanceof Error)) return JSON.stringify(value);
-  return `${value.message} ${JSON.stringify({ ...value })}`;
+  return `${value.message} ${JSON.stringify(Object.entries(value))}`;
 }
 
 describe('hole 3: a secret that comes back from outside', () => {

@@ -35,6 +35,8 @@ export class Ledger {
   readonly inFlight = new InFlight();
   /** Ended workers whose traces are to be removed before their keep time is over. A restart forgets them: their sources ask again. */
   readonly discarded = new Set<number>();
+  /** Those of them of which nothing is wanted, their outputs neither. */
+  readonly unwanted = new Set<number>();
   /** Why some of these are not gone yet. */
   readonly whyLeft = new Map<number, Reason>();
   readonly #store: Store;
@@ -201,9 +203,10 @@ export class Ledger {
   }
 
   /** Lets the traces of the ended workers of this `uid` be removed now; @returns how many live, or have left something. */
-  async discard(kind: string, uid: string): Promise<number> {
+  async discard(kind: string, uid: string, isUnwanted: boolean): Promise<number> {
     const left = await this.#guard(this.#store.origins.unswept(kind, uid));
     const fresh = left.filter(({ workerId, hasEnded }) => hasEnded && !this.discarded.has(workerId));
+    if (isUnwanted) for (const { workerId, hasEnded } of left) if (hasEnded) this.unwanted.add(workerId);
     for (const { workerId } of fresh) {
       this.discarded.add(workerId);
       this.whyLeft.set(workerId, notSweptYet);

@@ -1,3 +1,4 @@
+import { highestForeignId } from '../../worker/identity.ts';
 import type { Found, Log, Sweeper } from '../../plugins/contracts/index.ts';
 import type { Orphan } from '../../store/orphans.ts';
 import type { Fate } from '../../store/workers.ts';
@@ -151,8 +152,9 @@ export class ReconcilerAgent {
     const shown = new Set(first.map(({ identity }) => identity?.workerId));
     this.#options.notListed(before.flatMap(({ workerId }) => (shown.has(workerId) ? [] : [workerId])));
     const ids = first.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
-    // Ids given out from now on are above everything that was ever seen.
-    await store.ids.raise(ids.reduce((highest, id) => Math.max(highest, id), 0) + 1);
+    // Ids given out from now on are above everything that was ever seen, but for ids that leave no room.
+    const highest = ids.reduce((last, id) => (id <= highestForeignId ? Math.max(last, id) : last), 0);
+    await store.ids.raise(highest + 1);
     const rows = await store.workers.fates(ids);
     const rowOf = ({ identity }: Found) => identity && rows.get(identity.workerId);
     const strangers = first.filter((found) => rowOf(found) === undefined);

@@ -68,9 +68,9 @@ export class SourceDesk implements Desk {
   }
 
   /** @throws ThresherError `request-refused`, and those of the store */
-  async discard(uid: string): Promise<number> {
+  async discard(uid: string, isUnwanted = false): Promise<number> {
     requireOrigin({ uid, index: 0 });
-    return this.#parts.ledger.discard(this.#kind, uid);
+    return this.#parts.ledger.discard(this.#kind, uid, isUnwanted);
   }
 
   whyLeft(workerId: number): Reason | undefined {

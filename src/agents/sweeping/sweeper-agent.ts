@@ -83,6 +83,10 @@ export class SweeperAgent {
     let all = ready.length === wanted.length && wanted.length < atOnce;
     let failed = 0;
     this.#late.clear();
+    const asked = new Set(wanted.map(({ workerId }) => workerId));
+    // A longer list comes in parts.
+    if (wanted.length < atOnce)
+      for (const workerId of this.#toldLate.keys()) if (!asked.has(workerId)) this.#toldLate.delete(workerId);
     for (const [{ monitor, sweeper }, workers] of this.#byConnection(ready)) {
       const outcomes = await calls.call(`kill of ${config.name}`, (signal) => sweeper.kill(workers, signal));
       step('kill:after-kill');
@@ -129,8 +133,6 @@ export class SweeperAgent {
   #tellLate(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): void {
     const told: (readonly [workerId: number, reason: Reason])[] = [];
     const { whyLeft } = this.#parts.ledger;
-    const asked = new Set(workers.map(({ workerId }) => workerId));
-    for (const workerId of this.#toldLate.keys()) if (!asked.has(workerId)) this.#toldLate.delete(workerId);
     for (const { workerId } of workers) {
       const outcome = outcomes.get(workerId);
       const reason = outcome?.kind === 'pending' ? outcome.reason : undefined;
@@ -210,9 +212,12 @@ export class SweeperAgent {
         ({ workerId, queue, configId: its, sweptTime }) =>
           queue === config.name && its === configId && sweptTime === null && !ledger.inFlight.has(workerId),
       );
-      const gone = due.length === 0 ? [] : await this.#remove(due, true);
-      for (const workerId of gone) this.#forget(workerId);
-      swept += gone.length;
+      const byWish = Map.groupBy(due, ({ workerId }) => ledger.unwanted.has(workerId));
+      for (const [isUnwanted, some] of byWish) {
+        const gone = await this.#remove(some, isUnwanted);
+        for (const workerId of gone) this.#forget(workerId);
+        swept += gone.length;
+      }
     }
     return swept;
   }
@@ -221,6 +226,7 @@ export class SweeperAgent {
   #forget(workerId: number): void {
     const { ledger } = this.#parts;
     ledger.discarded.delete(workerId);
+    ledger.unwanted.delete(workerId);
     ledger.whyLeft.delete(workerId);
   }
 
@@ -247,14 +253,14 @@ export class SweeperAgent {
   }
 
   /** @returns ids of those of which nothing is left. */
-  async #remove(due: readonly WorkerRecord[], isDiscarded = false): Promise<readonly number[]> {
+  async #remove(due: readonly WorkerRecord[], isUnwanted = false): Promise<readonly number[]> {
     const { ledger, calls, log, step } = this.#parts;
     const { config, messenger } = this.#runtime;
     const removed: number[] = [];
     for (const [{ sweeper }, workers] of this.#byConnection(due)) {
       step('sweep:before-remove');
       const outcomes = await calls
-        .call(`remove of ${config.name}`, (signal) => sweeper.remove(workers, signal, isDiscarded))
+        .call(`remove of ${config.name}`, (signal) => sweeper.remove(workers, signal, isUnwanted))
         .catch((error: unknown) => {
           for (const { workerId } of workers) this.#tellWhy(workerId, toReason(error));
           throw error;

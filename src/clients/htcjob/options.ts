@@ -42,6 +42,16 @@ export const HtcJobOptions = Type.Object({
     description:
       'More commands (`request_fpgas`) and attributes (`+MyTag`) that `htcopts` may have, beside those of [htcjob.md](htcjob.md#htcopts). The queue needs them too, in `submitCommands` of its submitter. `check-config` says of each what it may do.',
   }),
+  runtimes: Type.Array(Type.Union(runtimes.map((name) => Type.Literal(name))), {
+    default: ['apptainer', 'singularity', 'container'],
+    description:
+      'Which of them a HTCJob may choose by `spec.runtime`, beside `runtime` itself. All jobs of a queue have one owner, so a job with `none` can read what other jobs have on its machine, their Secrets among it.',
+  }),
+  imagePaths: Type.Array(Type.String({ pattern: '^/' }), {
+    default: ['/cvmfs'],
+    description:
+      'Directories whose files and directories may be images, by their paths. An image that is the directory of another job, or the whole machine, would show it.',
+  }),
   binds: Type.Array(Type.String({ pattern: '^/[^:,]*$' }), {
     default: ['/cvmfs', '/afs', '/eos'],
     description: 'Directories that an image gets where the machine of the job has them. Absolute.',

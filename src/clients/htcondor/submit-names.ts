@@ -29,7 +29,7 @@ export const allowedCommands: readonly AllowedNames[] = [
     why: 'needs of the job, which the negotiator compares with machines',
   },
   {
-    names: ['requirements', 'rank', 'concurrency_limits', 'concurrency_limits_expr', 'keep_claim_idle'],
+    names: ['requirements', 'rank', 'concurrency_limits', 'concurrency_limits_expr'],
     why: 'which machines the job takes; the requirements of the queue count beside its own',
   },
   {
@@ -57,15 +57,18 @@ export const allowedCommands: readonly AllowedNames[] = [
   },
 ];
 
-/** The attributes (`+NAME`, `MY.NAME`) that thresher hands on. HTCondor itself reads none of them but to account for shares. */
+/**
+ * The attributes (`+NAME`, `MY.NAME`) that thresher hands on. `AccountingGroup` is none of them: it names group and user, and the schedd
+ * believes it.
+ */
 export const allowedAttributes: readonly AllowedNames[] = [
   {
     names: ['MaxRuntime', 'MaxWallTime', 'MaxWallTimeMins', 'RequestRuntime', 'JobFlavour'],
     why: "run times, by which pools end jobs (CERN's batch service, DESY, HTCondor-CE)",
   },
   {
-    names: ['AccountingGroup', 'AcctGroup', 'ProjectName'],
-    why: "the share that pays for the job (CERN's batch service, OSG); whose job it is stays as the queue says",
+    names: ['ProjectName'],
+    why: 'the project that is accounted for (OSG); the group is the command accounting_group, to which HTCondor adds the user',
   },
   {
     names: [
@@ -234,8 +237,7 @@ export function commandRefusal(key: string, added: readonly string[]): string | 
   const isAdded = added.some((name) => comparedName(name) === comparedName(key));
   if (isAdded && !judgeAddedName(key).inVain) return undefined;
   if (refusal !== undefined) return refusal.why;
-  const hint = own === undefined ? `; an attribute of the job is written "+${key} = VALUE"` : '';
-  return `thresher passes on only what it knows to concern one job alone${hint}; an administrator can add the name to submitCommands of the source and of the queue's submitter`;
+  return `thresher passes on only what it knows to concern one job alone; an administrator can add the name to submitCommands of the source and of the queue's submitter`;
 }
 
 /** A text in quotes, shortened for a message. */

@@ -4,8 +4,8 @@ import { isDeeper, isObject } from '../../util/json.ts';
 import Type from '../../util/type.ts';
 import { highestForeignId } from '../../worker/identity.ts';
 import type { PandaCall, PandaClient } from './client.ts';
-import type { PandaOutcome } from './outcome.ts';
-import { pandaDatetime, pandaTime } from './times.ts';
+import { type PandaFailure, type PandaOutcome, statisticsBounds, usualBounds } from './outcome.ts';
+import { pandaDatetime, pandaTime, readPandaTime } from './times.ts';
 import { fit, fitAll, widths } from './widths.ts';
 
 /** A worker as the server's table has it. Absent keys stay as they are there. Times are ms UTC. */
@@ -95,6 +95,9 @@ const ResourceTypes = Type.Array(
 );
 export type ResourceType = Static<typeof ResourceTypes>[number];
 
+/** A schema is compiled once, so it is made once. */
+const Things = Type.Array(Type.Unknown());
+const Anything = Type.Unknown();
 /** Of each site the caller looks at what it asks for: the answer has those of all sites of the server. */
 const SiteStatistics = Type.Record(Type.String(), Type.Unknown());
 
@@ -130,8 +133,11 @@ export class PandaApi {
   async acquireCommands(most: number, signal: AbortSignal): Promise<PandaOutcome<readonly PandaCommand[]>> {
     const body = this.#own({ n_commands: most });
     const call: PandaCall = { method: 'POST', path: 'harvester/acquire_commands', body };
-    const outcome = await this.#ask(call, Type.Array(Type.Unknown(), { maxItems: most }), signal);
-    return outcome.kind === 'failed' ? outcome : { kind: 'ok', data: outcome.data.map(commandOf) };
+    const outcome = await this.#ask(call, Things, signal);
+    if (outcome.kind === 'failed') return outcome;
+    if (outcome.data.length > most)
+      return otherForm(call, `it has ${outcome.data.length} commands, and ${most} were asked for`);
+    return { kind: 'ok', data: outcome.data.map(commandOf) };
   }
 
   /** An empty list answers a database error there, so it is not sent. */
@@ -151,7 +157,7 @@ export class PandaApi {
     if (workers.length === 0) return { kind: 'ok', data: [] };
     const body = this.#own({ workers: workers.map(workerFields) });
     const call: PandaCall = { method: 'POST', path: 'harvester/update_workers', body };
-    const outcome = await this.#ask(call, Type.Array(Type.Unknown()), signal);
+    const outcome = await this.#ask(call, Things, signal);
     if (outcome.kind === 'failed') return outcome;
     return { kind: 'ok', data: workers.map((_, at) => outcome.data[at] === true) };
   }
@@ -194,12 +200,12 @@ export class PandaApi {
   async currentWorkerId(signal: AbortSignal): Promise<PandaOutcome<number>> {
     const query = { harvester_id: this.#id };
     const call: PandaCall = { method: 'GET', path: 'harvester/get_current_worker_id', query };
-    const first = await this.#ask(call, Type.Number(), signal);
+    const first = await this.#ask(call, Anything, signal);
     if (first.kind === 'ok') return idOf(first.data, call);
     if (first.code !== 'panda-database') return first;
     const alive = await this.resourceTypes(signal);
     if (alive.kind === 'failed') return first;
-    const second = await this.#ask(call, Type.Number(), signal);
+    const second = await this.#ask(call, Anything, signal);
     if (second.kind === 'ok') return idOf(second.data, call);
     return second.code === 'panda-database' ? { kind: 'ok', data: 0 } : second;
   }
@@ -211,7 +217,8 @@ export class PandaApi {
   /** Numbers of jobs by status, by site, unchecked. */
   activeJobs(signal: AbortSignal): Promise<PandaOutcome<Readonly<Record<string, unknown>>>> {
     const path = 'statistics/active_job_stats_by_site';
-    return this.#ask({ method: 'GET', path }, SiteStatistics, signal);
+    const bounds = { ...usualBounds, bytes: statisticsBounds.bytes };
+    return this.#ask({ method: 'GET', path, bounds }, SiteStatistics, signal);
   }
 
   #own<Fields extends object>(fields: Fields): Fields & { readonly harvester_id: string } {
@@ -233,8 +240,7 @@ export class PandaApi {
     if (outcome.kind === 'failed') return outcome;
     const wrong = wrongInAnswer(schema, outcome.data);
     if (wrong === undefined) return { kind: 'ok', data: outcome.data as Static<Schema> };
-    const message = `the answer to ${call.path} has another form than the API's (${wrong})`;
-    return { kind: 'failed', code: 'panda-no-api', message, maybeDone: true };
+    return otherForm(call, wrong);
   }
 }
 
@@ -254,17 +260,21 @@ function commandOf(given: unknown): PandaCommand {
           : undefined;
   const head = { command_id: number, command: name.slice(0, longestCommand) };
   if (wrong !== undefined) return { ...head, wrong };
-  return { ...head, params, ...(typeof created === 'string' && { creation_date: created.slice(0, 64) }) };
+  return { ...head, params, ...(readPandaTime(created) !== undefined && { creation_date: created }) };
 }
 
-function idOf(id: number, { path }: PandaCall): PandaOutcome<number> {
-  if (id > highestForeignId) {
+function otherForm({ path }: PandaCall, wrong: string): PandaFailure {
+  const message = `the answer to ${path} has another form than the API's (${wrong})`;
+  return { kind: 'failed', code: 'panda-no-api', message, maybeDone: true };
+}
+
+function idOf(id: unknown, call: PandaCall): PandaOutcome<number> {
+  if (typeof id === 'number' && id > highestForeignId) {
     const message = `the server says that ${id} is a worker id of this instance; ids have at most 11 digits, so thresher counts by its own`;
     return { kind: 'failed', code: 'panda-worker-id', message, maybeDone: false };
   }
-  if (Number.isInteger(id) && id >= 0) return { kind: 'ok', data: id };
-  const message = `the answer to ${path} is ${id}, which is no worker id`;
-  return { kind: 'failed', code: 'panda-no-api', message, maybeDone: false };
+  if (typeof id === 'number' && Number.isInteger(id) && id >= 0) return { kind: 'ok', data: id };
+  return otherForm(call, typeof id === 'number' ? `${id} is no worker id` : 'it is no number');
 }
 
 function nothing(outcome: PandaOutcome<unknown>): PandaOutcome<null> {

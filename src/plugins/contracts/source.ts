@@ -75,9 +75,10 @@ export interface Desk {
   /**
    * Nothing of the workers with this `uid` is needed any more: the traces of those that have ended (objects, spool, files) are removed
    * now, and not only after their keep time. Ask again until nothing is left: a restart forgets the wish.
+   * @param isUnwanted their outputs are not wanted either. Default: the removal brings them first, and awaits them
    * @returns how many of its workers live, or have left something
    */
-  discard(uid: string): Promise<number>;
+  discard(uid: string, isUnwanted?: boolean): Promise<number>;
   /** Why a worker that was ended still lives, or why something of a discarded one is left, as the last pass has it; undefined: nothing is known to stand against it. */
   whyLeft(workerId: number): Reason | undefined;
   /**

@@ -44,12 +44,12 @@ export interface Sweeper {
   /**
    * Removes remains of ended workers from the backend; never while a creation of them may still arrive there, however
    * short they are to be kept.
-   * @param isDiscarded their source needs nothing of them any more: no output is fetched, or kept for it
+   * @param isUnwanted nobody wants their outputs: none is fetched, and none is kept for their source
    */
   remove(
     workers: readonly Worker[],
     signal: AbortSignal,
-    isDiscarded?: boolean,
+    isUnwanted?: boolean,
   ): Promise<ReadonlyMap<number, GoneOutcome>>;
   /**
    * Everything of the connection with our mark, whatever its state. @throws when it cannot say *everything*.

@@ -38,6 +38,10 @@ const removalAttributes: readonly string[] = [
 ];
 
 const removed = 3;
+const held = 5;
+/** Also one that HTCondor put on hold because it could not end its remote part. */
+const isRemoved = ({ JobStatus, LastJobStatus }: Job['ad']) =>
+  JobStatus === removed || (JobStatus === held && LastJobStatus === removed);
 const completed = 4;
 
 /** Whether the schedd answered, and the files of some job were the matter. */
@@ -81,14 +85,14 @@ export class HTCondorSweeper implements Sweeper {
   async remove(
     workers: readonly Worker[],
     signal: AbortSignal,
-    isDiscarded = false,
+    isUnwanted = false,
   ): Promise<ReadonlyMap<number, GoneOutcome>> {
     const { schedd, daemon } = this.#parts;
     // A job submitted after the removal would run: each `condor_submit` has to have ended first.
     const unfinished = await schedd.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
     const ended = workers.filter(({ workerId }) => !unfinished.has(workerId));
-    const unfetched = isDiscarded ? new Map<number, WorkerError>() : await this.#fetch(ended, signal);
-    const awaited = isDiscarded ? new Map<number, WorkerError>() : await this.#awaited(ended, unfetched);
+    const unfetched = isUnwanted ? new Map<number, WorkerError>() : await this.#fetch(ended, signal);
+    const awaited = isUnwanted ? new Map<number, WorkerError>() : await this.#awaited(ended, unfetched);
     const over = ended.filter(({ workerId }) => !awaited.has(workerId));
     const how = { which: 'true', patience: patience.remove };
     const outcomes = new Map(await this.#removeAll(over, how, signal));
@@ -191,37 +195,45 @@ export class HTCondorSweeper implements Sweeper {
       const jobs = () => inQueue(schedd, these, signal, removalAttributes);
       let left: readonly Job[] = [];
       let failure: WorkerError | undefined;
+      // As they were before this call: HTCondor counts from the last removal.
+      const reasons = new Map<number | undefined, WorkerError | undefined>();
       try {
         left = await jobs();
+        for (const job of left) reasons.set(job.workerId, this.#whyLate(job));
         await this.#act(left, signal);
         left = await this.#untilGone(jobs, how.patience, signal);
       } catch (error) {
         failure = toReason(error);
       }
-      const remaining = new Map(left.map((job) => [job.workerId, job]));
+      const remaining = new Set(left.map(({ workerId }) => workerId));
       for (const { workerId } of some) {
-        const job = remaining.get(workerId);
+        const reason = reasons.get(workerId);
         if (failure !== undefined) outcomes.set(workerId, { kind: 'failed', error: failure });
-        else if (job === undefined) outcomes.set(workerId, { kind: 'gone' });
-        else outcomes.set(workerId, { kind: 'pending', ...this.#whyLate(job) });
+        else if (!remaining.has(workerId)) outcomes.set(workerId, { kind: 'gone' });
+        else outcomes.set(workerId, { kind: 'pending', ...(reason && { reason }) });
       }
     }
     return outcomes;
   }
 
   /** HTCondor asks a CE that it cannot reach again and again; after a while an operator has to know. */
-  #whyLate({ id, ad }: Job): { readonly reason?: WorkerError } {
-    const { schedd, daemon } = this.#parts;
-    const since = (ad.EnteredCurrentStatus ?? 0) * 1000;
-    if (since === 0 || daemon.clock.now() - since < late) return {};
+  #whyLate({ id, ad }: Job): WorkerError | undefined {
+    const { schedd } = this.#parts;
+    if (!isRemoved(ad) || !this.#isLate(ad)) return undefined;
     const message = `job ${jobIdText(id)} of ${schedd.submissionHost} was ${whyRemoving(ad)}`;
-    return { reason: { code: 'htcondor-removing', message } };
+    return { code: 'htcondor-removing', message };
+  }
+
+  #isLate({ EnteredCurrentStatus = 0 }: Job['ad']): boolean {
+    return EnteredCurrentStatus > 0 && this.#parts.daemon.clock.now() - EnteredCurrentStatus * 1000 >= late;
   }
 
   /** One command for all; what was removed before, and is still on its way out, is not told again. */
   async #act(jobs: readonly Job[], signal: AbortSignal): Promise<void> {
     const { schedd } = this.#parts;
-    const ids: JobId[] = jobs.filter(({ ad }) => ad.JobStatus !== removed).map(({ id }) => id);
+    // One that was held while it was removed is removed further, and asked seldom: its CE has refused it just now.
+    const fresh = jobs.filter(({ ad }) => !isRemoved(ad) || (ad.JobStatus !== removed && this.#isLate(ad)));
+    const ids: JobId[] = fresh.map(({ id }) => id);
     if (ids.length === 0) return;
     await schedd.client.act('remove', `${schedd.mine} && (${whereJobs(ids)})`, 'ended by thresher', signal);
   }

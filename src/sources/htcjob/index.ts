@@ -42,6 +42,7 @@ export const HtcJobSource = defineSource({
   create: (options, host) => {
     const { factoryId, configDir, stateDir } = host;
     const { eventsUrl: url, eventKeyFile, runtime, binds, outputDir, submitCommands } = options;
+    const { runtimes, imagePaths } = options;
     const client = clientOf(options, { ...host, userAgent: `thresher/${factoryId}` });
     const keyFile =
       eventKeyFile === undefined ? join(stateDir, 'htcjob/event.key') : resolve(configDir, eventKeyFile);
@@ -50,6 +51,8 @@ export const HtcJobSource = defineSource({
     const root = outputDir === undefined ? undefined : resolve(configDir, outputDir);
     const outputs = root === undefined ? undefined : outputsIn(root, options, host.files);
     const maker = new ImageJobs({
+      runtimes,
+      imagePaths,
       binds,
       runtime,
       submitCommands,

@@ -288,7 +288,7 @@ export class Stepper {
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);
     if (!tracked.hasFinalizer) return undefined;
-    const left = await desk.discard(tracked.uid);
+    const left = await desk.discard(tracked.uid, true);
     if (left > 0) {
       const reasons = [...tracked.attempts.values()].map(({ workerId }) => desk.whyLeft(workerId ?? 0));
       const why = reasons.find((reason) => reason !== undefined);

@@ -1,3 +1,4 @@
+import { readPandaTime } from '../../clients/panda/times.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import type { PandaApi, PandaCommand } from '../../clients/panda/api.ts';
 import type { Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
@@ -77,7 +78,8 @@ export class CommandRunner {
     const { memory } = this.#parts;
     const known = new Set([...memory.done, ...memory.commands.map(keyOf)]);
     return given.filter((command) => {
-      const isKnown = command.command_id > 0 && known.has(keyOf(command));
+      if (!isNamed(command)) return true;
+      const isKnown = known.has(keyOf(command));
       known.add(keyOf(command));
       return !isKnown;
     });
@@ -103,7 +105,7 @@ export class CommandRunner {
       await memory.change((kept) => ({
         ...kept,
         commands: kept.commands.filter((one) => keyOf(one) !== keyOf(given)),
-        done: [keyOf(given), ...(kept.done ?? [])].slice(0, mostDone),
+        done: [...(isNamed(given) ? [keyOf(given)] : []), ...(kept.done ?? [])].slice(0, mostDone),
       }));
       const facts = { id, command: fromOutside(command), outcome };
       if (read.kind === 'unknown') log.warn('a command of the PanDA server is not carried out', facts);
@@ -166,9 +168,14 @@ function idsOf(commands: readonly PandaCommand[]): number[] {
   return commands.flatMap(({ command_id: id }) => (id > 0 ? [id] : []));
 }
 
+/** Without a number and a time no command can be told from another one. */
+function isNamed({ command_id: id, creation_date: created }: PandaCommand): boolean {
+  return id > 0 && readPandaTime(created) !== undefined;
+}
+
 /** The time is in it because a server whose database was made anew counts its commands from 1 again. */
 function keyOf({ command_id: id, creation_date: created }: PandaCommand): string {
-  return `${id}@${typeof created === 'string' ? created : ''}`;
+  return `${id}@${readPandaTime(created) ?? ''}`;
 }
 
 /** Reads the workers afresh: those that are pending, those of removed queues, and those whose news still wait are among them. */

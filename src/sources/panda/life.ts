@@ -101,12 +101,13 @@ export class Life {
     const { api, health } = this.#parts;
     const outcome = await api.currentWorkerId(signal);
     health.note('worker-id', outcome);
-    this.#isIdRefused = outcome.kind === 'failed' && outcome.code === 'panda-worker-id';
-    if (outcome.kind === 'failed' && !this.#isIdRefused) return;
-    this.#asksId = false;
-    if (this.#idsKept && this.#isIdRefused) return;
+    const isRefused = outcome.kind === 'failed' && outcome.code === 'panda-worker-id';
+    if (outcome.kind === 'failed' && !isRefused) return;
     // An id that leaves no room is no reason to wait: our own ids begin by the time.
     if (outcome.kind === 'ok') await desk.keepIdsAbove(outcome.data);
+    this.#isIdRefused = isRefused;
+    this.#asksId = false;
+    if (this.#idsKept) return;
     this.#idsKept = true;
     for (const { name } of queues) desk.wake(name);
   }

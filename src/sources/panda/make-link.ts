@@ -37,6 +37,9 @@ export interface MakeLink extends Pick<
 }
 
 /** Wires the parts of a link. */
+/** Each may have 100 ids, and one answer has its bounds: what is beyond them would be lost. */
+const mostCommands = 100;
+
 export function makeLink(make: MakeLink): PandaLink {
   const { api, memory, clock, log, options, host, version, logUrls, refused } = make;
   const health = new ServerHealth({ clock, log });
@@ -63,7 +66,7 @@ export function makeLink(make: MakeLink): PandaLink {
     orders,
     statistician,
     reportAgain: (workers, signal) => reporter.again(workers, signal),
-    atOnce: options.commandsAtOnce,
+    atOnce: Math.min(options.commandsAtOnce, mostCommands),
   });
   const jobs = new ActiveJobs({ ...common, interval: options.jobsInterval * 1000 });
   const beside =

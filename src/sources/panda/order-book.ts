@@ -114,7 +114,8 @@ export class OrderBook {
     // one worker too few rather than one too many.
     const made = new Map(await desk.madeSince(site, { at: known?.countedAt ?? 0, upTo: known?.upTo ?? 0 }));
     if ((said.get(neverCounted) ?? 0) > 0) made.set(neverCounted, await queuedOf(site, neverCounted, desk));
-    const wanted = stillWanted(this.#bounded(site, said), made);
+    const bounded = this.#bounded(site, said);
+    const wanted = stillWanted(bounded, made);
     const { runs, surplus } = carriedOver(left, wanted, uid);
     const now = clock.now();
     const own = new Set(sitesOf(desk.ownQueues()));
@@ -143,7 +144,7 @@ export class OrderBook {
     // A pass under way may still hold them: the database refuses a withdrawn one.
     if (surplus.length > 0) await desk.end(surplus, 'a newer order of the PanDA server wants fewer workers');
     for (const queue of desk.ownQueues()) if (computingSiteOf(queue.name) === site) desk.wake(queue.name);
-    return this.#outcome(said, wanted);
+    return this.#outcome(bounded, wanted);
   }
 
   #outcome(said: ByType, wanted: ByType): string {

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { highestForeignId } from '../../worker/identity.ts';
+import { largestWorkerId } from '../../worker/identity.ts';
 import type { Dialect } from '../dialect.ts';
 import type { Tables } from '../tables.ts';
 import type { WorkerIds } from '../worker-ids.ts';
@@ -34,24 +34,23 @@ export class SqlWorkerIds implements WorkerIds {
       .values({ instance: this.#instance, name: 'nextWorkerId', value: floor })
       .onConflict((conflict) => conflict.columns(['instance', 'name']).doUpdateSet({ value: higher }))
       .execute();
-    await this.#bringBack(floor);
   }
 
-  /** A counter so high is one that an absurd id of a server was once stored in; from 2^53 on it would not even count. */
-  async #bringBack(floor: number): Promise<void> {
+  async begin(floor: number): Promise<void> {
     const last = sql<number>`(SELECT max(worker_id) + 1 FROM workers
-      WHERE instance = ${this.#instance} AND worker_id <= ${highestForeignId})`;
+      WHERE instance = ${this.#instance} AND worker_id <= ${largestWorkerId})`;
+    const back = this.#dialect.greatest(
+      sql<number>`CAST(${floor} AS bigint)`,
+      sql<number>`coalesce(${last}, 0)`,
+    );
     await this.#db
       .updateTable('counters')
-      .set({
-        value: this.#dialect.greatest(
-          sql<number>`CAST(${floor} AS bigint)`,
-          sql<number>`coalesce(${last}, 0)`,
-        ),
-      })
+      .set({ value: back })
       .where('instance', '=', this.#instance)
       .where('name', '=', 'nextWorkerId')
-      .where('value', '>', highestForeignId + 1)
+      // From 2^53 on it would not even count.
+      .where('value', '>', largestWorkerId)
       .execute();
+    await this.raise(floor);
   }
 }

@@ -75,6 +75,14 @@ describe('the desk of a source', () => {
     expect(await codeOf(desk.discard(''))).to.equal('request-refused');
   });
 
+  it('hole 6: tells what is discarded from what nobody wants an output of either', async () => {
+    await parts.ledger.change([{ workerId: 1, to: 'failed', source: 'test' }]);
+    await desk.discard('job');
+    expect([...parts.ledger.unwanted]).to.deep.equal([]);
+    await desk.discard('job', true);
+    expect([...parts.ledger.discarded, ...parts.ledger.unwanted]).to.deep.equal([1, 1]);
+  });
+
   it('says why a discarded worker is not gone, and of no other', async () => {
     await parts.ledger.change([{ workerId: 1, to: 'failed', source: 'test' }]);
     expect(desk.whyLeft(1)).to.equal(undefined);

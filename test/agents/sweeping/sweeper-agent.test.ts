@@ -13,15 +13,21 @@ describe('the sweeper of a queue', () => {
   let agent: SweeperAgent;
   let outcome: (worker: Worker) => GoneOutcome;
   let calls: { kill: number[][]; remove: number[][] };
+  /** Workers whose outputs were not wanted. */
+  let unwanted: number[];
 
   beforeEach(async () => {
     parts = await AgentParts.open();
     calls = { kill: [], remove: [] };
     outcome = () => gone;
-    const answer = (verb: 'kill' | 'remove') => async (workers: readonly Worker[]) => {
-      calls[verb].push(workers.map(({ workerId }) => workerId));
-      return new Map(workers.map((worker) => [worker.workerId, outcome(worker)]));
-    };
+    unwanted = [];
+    const answer =
+      (verb: 'kill' | 'remove') =>
+      async (workers: readonly Worker[], _: AbortSignal, isUnwanted = false) => {
+        calls[verb].push(workers.map(({ workerId }) => workerId));
+        if (isUnwanted) unwanted.push(...workers.map(({ workerId }) => workerId));
+        return new Map(workers.map((worker) => [worker.workerId, outcome(worker)]));
+      };
     const sweeper = { kill: answer('kill'), remove: answer('remove') };
     const monitor = {
       check: async (workers: readonly Worker[]) =>
@@ -112,6 +118,29 @@ describe('the sweeper of a queue', () => {
     outcome = () => gone;
     expect(await agent.sweep()).to.equal(2);
     expect(agent.kept).to.equal(undefined);
+  });
+
+  it('hole 6: asks for the output of a discarded worker, unless nobody wants it', async () => {
+    const [first = 0, other = 0] = await ended(2);
+    const { discarded, unwanted: nobodys } = parts.ledger;
+    for (const id of [first, other]) discarded.add(id);
+    nobodys.add(other);
+    expect(await agent.sweep()).to.equal(2);
+    expect([calls.remove.flat().sort(), unwanted]).to.deep.equal([[first, other], [other]]);
+    expect([discarded.size, nobodys.size]).to.deep.equal([0, 0]);
+  });
+
+  it('hole 5: says once of a worker that does not end why that is, and again after another reason', async () => {
+    const [first = 0] = await toEnd(1);
+    const reason = { code: 'htcondor-removing', message: 'it stays' };
+    outcome = () => ({ kind: 'pending', reason });
+    for (let turn = 0; turn < 3; turn++) await pass();
+    const lines = () => told('workers that are asked to end have not ended yet');
+    expect(lines().map(({ facts }) => facts.workerIds)).to.deep.equal([[first]]);
+    expect(parts.ledger.whyLeft.get(first)).to.deep.equal(reason);
+    outcome = () => gone;
+    await pass();
+    expect(parts.ledger.whyLeft.size).to.equal(0);
   });
 
   it('tells the source of a discarded worker, and operators, why it is left, until it is gone', async () => {

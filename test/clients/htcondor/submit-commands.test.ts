@@ -123,6 +123,9 @@ describe('commands of a submit description that a third party writes', () => {
     ],
     'attributes that reach other jobs, or files of the access point': [
       '+OtherJobRemoveRequirements = "true"',
+      '+AccountingGroup = "group_x.alice"',
+      '+AcctGroup = "alice"',
+      'keep_claim_idle = 99999',
       'MY.otherjobremoverequirements = "true"',
       '+CommonInputFiles = "/etc/shadow"',
       '+TransferTheseCatalogs = "x"',
@@ -227,7 +230,6 @@ describe('commands of a submit description that a third party writes', () => {
     const lines = [
       '+MaxRuntime = 1200',
       '+JobFlavour = "longlunch"',
-      '+AccountingGroup = "group_u_CMS.CAF.PHYS"',
       'accounting_group = group_u_CMS',
       '+DESIRED_Sites = "T2_CH_CERN"',
       '+WantGlidein = true',
@@ -287,11 +289,11 @@ describe('hole 1: htcopts', () => {
       ),
     ].sort();
 
-  it('of all attributes that HTCondor reads, allows those alone that say which share pays', () => {
+  it('of all attributes that HTCondor reads, allows the one alone that names a project', () => {
     expect(all.length).to.be.greaterThan(1400);
     for (const prefix of ['+', 'MY.', 'my.'])
       expect(passed(all.map((name) => prefix + name))).to.deep.equal(
-        ['accountinggroup', 'acctgroup', 'projectname'].map((name) => prefix.toLowerCase() + name),
+        ['projectname'].map((name) => prefix.toLowerCase() + name),
       );
   });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
+import { ImageJobs, type MakerContext } from '../../../src/sources/htcjob/job/image-jobs.ts';
 import type { HtcJobSpec, Runtime, SpecProblem } from '../../../src/clients/htcjob/resource.ts';
 import { payloadProblems } from '../../../src/worker/payload-check.ts';
 import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
@@ -30,13 +30,67 @@ describe('the payload of a job of an HTCJob', () => {
     ['apptainer', '/cvmfs/unpacked/a', '/cvmfs/unpacked/a'],
     ['apptainer', './image.sif', './image.sif'],
     ['container', 'centos', 'centos'],
+    ['container', 'docker://centos', 'docker://centos'],
+    ['container', '/cvmfs/a', '/cvmfs/a'],
     ['none', 'centos', 'centos'],
   ];
   for (const [runtime, image, named] of images)
     it(`names the image ${image} for ${runtime} as ${named}`, () => {
-      const { argv } = payloadOf(htcJob({ script: { ...script, image }, runtime }), 0);
+      const { argv } = payloadOf(htcJob({ script: { ...script, image }, runtime }), 0, {
+        imagePaths: ['/cvmfs'],
+      });
       expect(argv?.slice(1, 3)).to.deep.equal([runtime, named]);
     });
+
+  const elsewhere: readonly (readonly [Runtime, string])[] = [
+    ...[
+      '/',
+      '/etc',
+      '/cvmfs',
+      '/cvmfs/../etc',
+      '/cvmfs//a',
+      '/cvmfs/a/',
+      '/cvmfsx/a',
+      '//cvmfs/a',
+      './../dir_7',
+    ].map((image) => ['apptainer', image] as const),
+    ...['../dir_7', 'instance://other', 'docker-daemon://a', 'file:///etc'].map(
+      (image) => ['singularity', image] as const,
+    ),
+    ...['/etc/shadow', './secret', '../secret', 'a/../../secret', 'file:///etc/shadow'].map(
+      (image) => ['container', image] as const,
+    ),
+  ];
+  for (const [runtime, image] of elsewhere)
+    it(`hole 2: is refused for the image ${image} of ${runtime}, which may show other jobs or the machine`, () => {
+      const { spec } = htcJob({ script: { ...script, image }, runtime });
+      const found = new ImageJobs({
+        binds: [],
+        runtime,
+        events: undefined,
+        imagePaths: ['/cvmfs/'],
+      }).problems(spec);
+      expect(found.map(({ at }) => at)).to.deep.equal(['/spec/script/image']);
+    });
+
+  it('hole 2: is refused for a runtime that the administrator does not allow: by default, all but those with an image', () => {
+    const found = (runtime: Runtime, allowed: Partial<MakerContext> = {}) =>
+      new ImageJobs({ binds: [], runtime: 'apptainer', events: undefined, ...allowed }).problems(
+        htcJob({ runtime, script: { ...script, image: 'docker://centos' } }).spec,
+      );
+    expect(found('none')).to.deep.equal([
+      {
+        at: '/spec/runtime',
+        message:
+          'the runtime is none; the administrator allows apptainer, singularity, container (runtimes of sources.htcjob)',
+      },
+    ]);
+    for (const runtime of ['apptainer', 'singularity', 'container'] as const)
+      expect(found(runtime)).to.deep.equal([]);
+    expect(found('none', { runtimes: ['none'] })).to.deep.equal([]);
+    expect(found('none', { runtime: 'none', runtimes: [] })).to.deep.equal([]);
+    expect(found('apptainer', { runtime: 'none', runtimes: [] })).to.have.length(1);
+  });
 
   it('has the lines of htcopts and the GPUs as commands for HTCondor', () => {
     const { submit } = payloadOf(htcJob({ htcopts: '+MaxRuntime=10\n', requests: { gpus: 2 } }), 0);

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { once } from 'node:events';
@@ -172,7 +173,8 @@ for (const shell of ['dash', 'busybox sh'])
           { number: 2, env: { PATH }, context: { binds } },
         );
         expect({ code, errors }).to.deep.equal({ code: 5, errors: '' });
-        const bound = [`${directory}/scratch:/htc_run`, directory].flatMap((one) => ['--bind', one]);
+        const payload = `${directory}/scratch/thresher-payload:/htc_run/thresher-payload:ro`;
+        const bound = [`${directory}/scratch:/htc_run`, payload, directory].flatMap((one) => ['--bind', one]);
         const words = ['exec', '--contain', '--ipc', '--pid', '--pwd', '/htc_run', ...bound];
         expect(called()).to.equal(
           [...words, 'docker://registry.site/a:1', 'bash', '-x', '/htc_run/script.sh', '2']
@@ -181,11 +183,40 @@ for (const shell of ['dash', 'busybox sh'])
         );
       });
 
+    it('hole 2: leaves no link out of its directory by which its files, or those of others, would be read outside of the image', async () => {
+      const PATH = fakeApptainer();
+      const other = join(directory, 'other-job');
+      mkdirSync(other);
+      writeFileSync(join(other, 'secret'), 'of another job');
+      const { ended, scratch } = start({ runtime: 'apptainer' }, { env: { PATH } });
+      // As the script would from inside of its image.
+      mkdirSync(join(scratch, 'deep'), { recursive: true });
+      for (const [name, to] of [
+        ['_condor_stdout', join(other, 'secret')],
+        ['deep/away', '../../other-job'],
+        ['to-nothing', '/not/there'],
+        ['to itself', 'to itself'],
+        ['-x', '..'],
+        ['inside', 'deep'],
+      ] as const)
+        symlinkSync(to, join(scratch, name));
+      expect((await ended).code).to.equal(5);
+      expect(readdirSync(scratch)).to.not.include.members([
+        '_condor_stdout',
+        'to-nothing',
+        'to itself',
+        '-x',
+      ]);
+      expect(readdirSync(join(scratch, 'deep'))).to.deep.equal([]);
+      expect(readdirSync(scratch)).to.include('inside');
+      expect(readFileSync(join(other, 'secret'), 'utf8')).to.equal('of another job');
+    });
+
     it('keeps the words of its command for the image, whatever is in them', async () => {
       const PATH = fakeApptainer();
       const command = ['sh', ...hostile];
       const script = { image: '/cvmfs/images/a b'.replace(' ', '_'), command, source: '' };
-      await run({ script, runtime: 'apptainer' }, { env: { PATH } });
+      await run({ script, runtime: 'apptainer' }, { env: { PATH }, context: { imagePaths: ['/cvmfs'] } });
       const words = ['/cvmfs/images/a_b', ...command, '/htc_run/script.sh', '0'];
       expect(called().endsWith(words.map((one) => `[${one}]\n`).join(''))).to.equal(true, called());
     });

@@ -141,16 +141,17 @@ describe('commands of the PanDA server at work', () => {
       params,
       creation_date: created,
     });
-    given.push(kill([1], 'a'), kill([1], 'a'));
+    const [a, b] = ['2026-11-26T08:00:00', '2026-11-26T08:00:01'];
+    given.push(kill([1], a), kill([1], a));
     await runner.poll(desk, signal);
-    given.push(kill([1], 'a'));
+    given.push(kill([1], a));
     await runner.poll(desk, signal);
     expect([runner.shown.length, killed()]).to.deep.equal([1, [1]]);
     expect(acknowledged).to.deep.equal([[9, 9], [9]]);
     const kept = new LinkMemory(memoryFor());
     kept.take(written);
     const again = runnerWith(kept);
-    given.push(kill([2], 'a'), kill([3], 'b'));
+    given.push(kill([2], a), kill([3], b));
     await again.poll(desk, signal);
     expect([again.shown.length, killed()]).to.deep.equal([1, [1, 3]]);
   });

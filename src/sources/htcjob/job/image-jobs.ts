@@ -15,6 +15,10 @@ export interface MakerContext {
   readonly binds: readonly string[];
   /** How an image is run where the resource does not say. */
   readonly runtime: Runtime;
+  /** Which a resource may choose beside `runtime`. Default: those with an image. */
+  readonly runtimes?: readonly Runtime[];
+  /** Directories with images that a resource may name by their paths. Default: none. */
+  readonly imagePaths?: readonly string[];
   /** Names in `htcopts` beside those that every job may have. */
   readonly submitCommands?: readonly string[];
   /** Undefined: jobs send no events. */
@@ -46,9 +50,10 @@ export class ImageJobs implements JobMaker {
   }
 
   problems(spec: HtcJobSpec): readonly SpecProblem[] {
-    const { script, htcopts = '', env = [] } = spec;
+    const { script, htcopts = '', env = [], runtime = this.#context.runtime } = spec;
     const found = [
-      ...imageProblems(script.image),
+      ...this.#runtimeProblems(runtime),
+      ...imageProblems(script.image, runtime, this.#context.imagePaths ?? []),
       ...commandProblems(script.command),
       ...variableProblems(env),
       ...outputProblems(spec, this.#context.outputBytes !== undefined),
@@ -61,6 +66,14 @@ export class ImageJobs implements JobMaker {
     const resource = { metadata, spec: { ...spec, secrets: [] } };
     const payload = this.payload({ resource, number: 0, index: 0, secrets: new Map() });
     return payloadProblems(payload).map(({ at, message }) => problem(placeOf(at), message));
+  }
+
+  #runtimeProblems(wanted: Runtime): readonly SpecProblem[] {
+    const { runtime, runtimes = ['apptainer', 'singularity', 'container'] } = this.#context;
+    const allowed = [...new Set([runtime, ...runtimes])];
+    if (allowed.includes(wanted)) return [];
+    const message = `the runtime is ${wanted}; the administrator allows ${allowed.join(', ')} (runtimes of sources.htcjob)`;
+    return [problem('/spec/runtime', message)];
   }
 
   /** @throws ThresherError `htcjob-secret` for a Secret or a key that is not there */
@@ -95,11 +108,15 @@ export class ImageJobs implements JobMaker {
     const { runtime: usual, events, submitCommands } = this.#context;
     const { script, runtime = usual, env = [], htcopts = '', requests } = resource.spec;
     const scripts = jobScripts();
+    const { commands, problems } = readSubmitCommands(htcopts, submitCommands);
+    const [refused] = problems;
+    // Of one whose jobs may have been submitted, and whose lines an earlier version took.
+    if (refused !== undefined) throw new ThresherError('payload-wrong', `htcopts: ${refused.message}`);
     const gpus = Math.ceil(requests?.gpus ?? 0);
     const submit = {
       // No other backend has them in the needs of a worker.
       ...(gpus > 0 && { request_gpus: String(gpus) }),
-      ...readSubmitCommands(htcopts, submitCommands).commands,
+      ...commands,
     };
     return {
       image: imageOf(script.image, runtime),
@@ -152,10 +169,38 @@ function imageOf(image: string, runtime: Runtime): string {
   return image.includes('://') || /^\.{0,2}\//.test(image) ? image : `docker://${image}`;
 }
 
-function imageProblems(image: string): SpecProblem[] {
-  if (/^[A-Za-z0-9_./][^\s\u0000-\u001f\u007f]*$/.test(image)) return [];
-  const message = `the image is ${JSON.stringify(image)}; it must be a name, an address or a path without blanks, which begins with a letter, a digit, "_", "." or "/"`;
-  return [problem('/spec/script/image', message)];
+/** Where images come from that are no paths. Others, such as `instance://`, are no images of a registry. */
+const schemes: readonly string[] = ['docker', 'oras', 'library', 'shub', 'https', 'http'];
+
+function imageProblems(image: string, runtime: Runtime, imagePaths: readonly string[]): SpecProblem[] {
+  const at = '/spec/script/image';
+  const wrong = (message: string) => [problem(at, `the image is ${JSON.stringify(image)}; ${message}`)];
+  if (!/^[A-Za-z0-9_./][^\s\u0000-\u001f\u007f]*$/.test(image))
+    return wrong(
+      'it must be a name, an address or a path without blanks, which begins with a letter, a digit, "_", "." or "/"',
+    );
+  if (runtime === 'none') return [];
+  const [scheme = '', ...rest] = image.split('://');
+  if (rest.length > 0)
+    return schemes.includes(scheme) ? [] : wrong(`an address must begin with one of ${schemes.join(', ')}`);
+  const isPath = /^\.{0,2}\//.test(image);
+  // A template may name it without "docker://" before it, and then HTCondor takes it for a file of the access point.
+  if (!isPath) return runtime !== 'container' || isPlain(image) ? [] : wrong('a name has no ".." in it');
+  // Beside the script, where the template of the queue may have brought it.
+  if (runtime !== 'container' && image.startsWith('./') && isPlain(image.slice(2))) return [];
+  if (isPlain(image.slice(1)) && imagePaths.some((directory) => isBelow(image, directory))) return [];
+  return wrong(
+    `a path must be below ${imagePaths.join(', ') || 'no directory'} (imagePaths of sources.htcjob)`,
+  );
+}
+
+/** Without `..`, `.` and empty parts. */
+function isPlain(path: string): boolean {
+  return path.split('/').every((part) => !['', '.', '..'].includes(part));
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(`${directory.replace(/\/+$/, '')}/`);
 }
 
 /** Those that would change how the image is run. */

@@ -16,7 +16,7 @@ import { WrongArchive } from './tar.ts';
 export interface KeeperParts {
   readonly clock: Clock;
   readonly log: Log;
-  readonly desk: Pick<Desk, 'output' | 'dropOutputs'>;
+  readonly desk: Pick<Desk, 'output' | 'dropOutputs' | 'find'>;
   readonly place: OutputPlace;
   readonly onFiles: OnFiles;
   readonly bounds: OutputBounds;
@@ -110,7 +110,8 @@ export class OutputKeeper implements Outputs {
     const said = [status?.outputIndexes, status?.outputMissing].map((text) => fromRanges(text, count).size);
     const isOpen = said.reduce((sum, one) => sum + one, 0) < count;
     // Nothing of thousands that are over is kept in memory.
-    if (!isOpen) this.#known.delete(uid);
+    const isDropping = [...(this.#known.get(uid)?.replaced.values() ?? [])].includes('held');
+    if (!isOpen && !isDropping) this.#known.delete(uid);
     return isOpen;
   }
 
@@ -120,13 +121,16 @@ export class OutputKeeper implements Outputs {
     this.#known.delete(uid);
   }
 
-  /** The workers of the resource were discarded before, with what they left. */
   async remove(tracked: Tracked): Promise<void> {
     const { uid, meta, spec } = tracked;
     if (spec.output === undefined) return;
     this.letGo(tracked);
     await this.#busy.get(uid);
-    await this.#parts.place.remove(directoryOf(meta, spec));
+    const { desk, place } = this.#parts;
+    // Of one that went without its finalizer workers may be left, and a sweep leaves those whose output is still needed.
+    const workers = (await desk.find([{ uid }])).flatMap(({ worker }) => worker.workerId ?? []);
+    await desk.dropOutputs(workers);
+    await place.remove(directoryOf(meta, spec));
   }
 
   #of({ uid, meta, spec, status, name }: Tracked): Known {

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { comparedName } from '../../../clients/htcondor/submit-names.ts';
 import { readSubmitCommands, type SubmitCommands } from '../../../clients/htcondor/submit-commands.ts';
 import type { Pod } from '../../../clients/interlink/wire.ts';
 import { containerOptions } from './options.ts';
@@ -98,9 +99,9 @@ function flagsOf(
 
 /** Names of commands without regard to case; "*" at the end of one stands for any end. */
 function isAllowed(key: string, allowed: readonly string[]): boolean {
-  const name = key.toLowerCase().replace(/^my\./, '+');
+  const name = comparedName(key);
   return allowed.some((one) => {
-    const written = one.toLowerCase();
+    const written = comparedName(one);
     return written.endsWith('*') ? name.startsWith(written.slice(0, -1)) : name === written;
   });
 }

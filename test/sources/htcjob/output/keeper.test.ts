@@ -64,10 +64,19 @@ describe('the keeper of outputs', () => {
         dropped.push(...workerIds);
       },
     };
+    const found = { ...desk, find: async () => [] };
     const onFiles = <T>(_: string, work: () => Promise<T>) => work();
     const place = new OutputPlace(root, onFiles);
     const bounds = { bytes: 10_000, files: 10 };
-    const keeper = new OutputKeeper({ clock, log, desk, place, onFiles, bounds, changed: () => undefined });
+    const keeper = new OutputKeeper({
+      clock,
+      log,
+      desk: found,
+      place,
+      onFiles,
+      bounds,
+      changed: () => undefined,
+    });
     over = keeper.run(end.signal);
     return keeper;
   }
