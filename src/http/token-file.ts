@@ -50,7 +50,7 @@ export class TokenFile {
       if (!/^[\x21-\x7e]+$/.test(text)) {
         throw this.#wrong(' holds more than one word of plain ASCII characters, which no request can bring');
       }
-      rememberSecret(text);
+      rememberSecret(text, this.setting);
       this.#read = { version, token: text };
     } catch (error) {
       if (error instanceof ThresherError && error.code === 'http-token-unreadable') throw error;

@@ -1,61 +1,85 @@
 import { hidden, maskText } from './secrets.ts';
 
-/** Shorter ones are words that may stand in any text. */
-const shortest = 8;
+/** Shorter ones, and plain words, may stand in any text: to hide them would say what they are. */
+const shortest = 10;
+const plainWord = /^[a-z]{1,19}$/i;
 /** As much of a secret in a text counts as all of it: who echoes one may cut it. */
 const telling = 16;
-/** Secrets that are remembered. Tokens are renewed: the oldest are long out of use. */
-const most = 200;
+/** Values of one place that are remembered: a token is renewed, and its last ones may come back late. */
+const mostOfPlace = 20;
+/** Longest text from outside that is looked at and shown: the forms of secrets are looked for in time that grows with its square. */
+const longest = 2000;
 
-/** Beginnings of the secrets of this process in the forms that they are sent in, and the whole of each. */
-const known = new Map<string, string>();
+/** By place: the secrets that were read there, each in the forms that it is sent in. */
+const places = new Map<string, string[][]>();
+/** The forms of all of them, by their beginnings. */
+let byBeginning = new Map<string, string[]>();
 
-/** From now on no text from outside shows this secret of ours: a token, a password. */
-export function rememberSecret(value: string): void {
+/**
+ * From now on no text from outside shows this secret of ours: a token, a password.
+ * @param place where it came from, if it is renewed there: of each place the last 20 count. Default: it counts for ever
+ */
+export function rememberSecret(value: string, place?: string): void {
   const secret = value.trim();
-  if (secret.length < shortest) return;
+  if (secret.length < shortest || plainWord.test(secret)) return;
   const inForm = new URLSearchParams({ s: secret }).toString().slice(2);
   const inJson = JSON.stringify(secret).slice(1, -1);
   const asBytes = Buffer.from(secret).toString('base64').replace(/=+$/, '');
-  for (const form of [secret, encodeURIComponent(secret), inForm, inJson, asBytes]) {
-    // The newest last.
-    known.delete(form);
-    known.set(form, form.slice(0, telling));
-  }
-  for (const form of known.keys()) {
-    if (known.size <= most) break;
-    known.delete(form);
-  }
+  const inUrl = [encodeURIComponent(secret), inForm];
+  const inSmall = inUrl.map((text) => text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase()));
+  const forms = [...new Set([secret, inJson, asBytes, ...inUrl, ...inSmall])];
+  const kept = places.get(place ?? secret) ?? [];
+  if (kept.some(([one]) => one === secret)) return;
+  places.set(place ?? secret, [...kept, forms].slice(-mostOfPlace));
+  byBeginning = Map.groupBy([...places.values()].flat(2), (form) => form.slice(0, telling));
 }
 
 /**
- * Words of another program or server as they may be logged, stored and shown: without our own secrets, whole or cut, and without what is a
- * secret by its form. Mask first, and shorten then: half a secret has no form.
+ * Words of another program or server as they may be logged, stored and shown: cut, without what is a secret by its form, and without our own
+ * secrets, whole or cut.
  */
 export function fromOutside(text: string): string {
-  return maskText(withoutOwn(text));
+  const shown = text.length > longest ? `${text.slice(0, longest)}...` : text;
+  return withoutOwn(maskText(shown));
 }
 
-/** The same for the facts of a worker, which change often: by our own values, and by the forms of tokens and keys. */
+/** The same for the facts of a worker, which change often: by the forms of tokens and keys, and by our own values. */
 export function factsFromOutside(value: unknown): unknown {
   if (typeof value === 'string') {
-    const shown = withoutOwn(value);
-    return shown.includes('eyJ') || shown.includes('-----BEGIN') ? maskText(shown) : shown;
+    if (value.includes('eyJ') || value.includes('-----BEGIN')) return fromOutside(value);
+    return withoutOwn(value);
   }
   if (Array.isArray(value)) return value.map(factsFromOutside);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, factsFromOutside(inner)]));
 }
 
+/** What a secret that was cut or joined to another text may go on with. */
+const restOfWord = /[\w.~+/=%-]*/y;
+
 /** A text without the secrets of this process. */
 export function withoutOwn(text: string): string {
-  let shown = text;
-  for (const [secret, beginning] of known) {
-    for (let at = shown.indexOf(beginning); at >= 0; at = shown.indexOf(beginning, at + hidden.length)) {
-      let end = at + beginning.length;
-      while (end < shown.length && shown[end] === secret[end - at]) end++;
-      shown = shown.slice(0, at) + hidden + shown.slice(end);
+  const hits: (readonly [from: number, to: number])[] = [];
+  for (const [beginning, forms] of byBeginning)
+    for (let at = text.indexOf(beginning); at >= 0;) {
+      const longestMatch = forms.reduce((most, form) => Math.max(most, lengthOfMatch(text, at, form)), 0);
+      restOfWord.lastIndex = at + longestMatch;
+      const end = restOfWord.lastIndex + (restOfWord.exec(text)?.[0].length ?? 0);
+      hits.push([at, end]);
+      at = text.indexOf(beginning, end);
     }
+  if (hits.length === 0) return text;
+  const pieces: string[] = [];
+  let from = 0;
+  for (const [start, end] of hits.sort(([one], [other]) => one - other)) {
+    if (start >= from) pieces.push(text.slice(from, start), hidden);
+    from = Math.max(from, end);
   }
-  return shown;
+  return [...pieces, text.slice(from)].join('');
+}
+
+function lengthOfMatch(text: string, at: number, form: string): number {
+  let length = 0;
+  while (length < form.length && text[at + length] === form[length]) length++;
+  return length;
 }

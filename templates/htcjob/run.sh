@@ -34,15 +34,15 @@ else
   work=$(mktemp -d "${TMPDIR:-/tmp}/htcjob.XXXXXX") || fail "no directory for its files"
   own=$work
 fi
+# By their own names: a link on the way to them would make two directories of one.
+work=$(cd -P -- "$work" && pwd -P) && payload=$(cd -P -- "$payload" && pwd -P) || fail "its directory cannot be entered"
 # The files that were there before are not of the script's making. No name has a slash.
 output=${THRESHER_OUTPUT:-}
 packed=
 before=/
-if [ -n "$output" ]; then
-  for path in "$work"/* "$work"/.[!.]* "$work"/..?*; do
-    before=$before${path##*/}/
-  done
-fi
+for path in "$work"/* "$work"/.[!.]* "$work"/..?*; do
+  before=$before${path##*/}/
+done
 cp "$payload/script.sh" "$work/script.sh" && chmod 755 "$work/script.sh" || fail "no room for its script"
 # The output that HTCondor brings back holds no script of ours, and a machine keeps no directory.
 clean() {
@@ -61,6 +61,30 @@ case $runtime in
       clean
       fail "neither apptainer nor singularity is on this machine ($(uname -n))" 127
     }
+    command -v find >/dev/null && command -v readlink >/dev/null || {
+      clean
+      fail "neither find nor readlink is on this machine ($(uname -n)): one of them is missing" 127
+    }
+    # A link in a directory of images may lead to the whole machine.
+    case $image in
+      /*)
+        top=${image#/}
+        top=$(cd -P -- "/${top%%/*}" 2>/dev/null && pwd -P) || top=
+        to=$(readlink -f -- "$image") || to=
+        ;;
+      ./*)
+        top=$work
+        to=$(readlink -f -- "$work/$image") || to=
+        ;;
+      *) top= to=/ ;;
+    esac
+    case $to in "$top"/?*) ;; *)
+      [ -z "$top" ] || {
+        clean
+        fail "the image $image is not there, or leads out of $top" 255
+      }
+      ;;
+    esac
     # They would end the path of a bind.
     case $work$payload in *[,:]*)
       clean
@@ -130,16 +154,30 @@ trap - TERM INT HUP
 # Outside of the image all jobs have one owner, and a link of the script's leads anywhere: those out of its directory go, before this
 # script, or HTCondor, follows one into the files of another job.
 drop_links() {
-  real=$(cd -P -- "$work" && pwd -P) || return
-  find "$work" -type l -exec sh -c '
-    real=$1
-    shift
-    for link; do
-      to=$(readlink -f -- "$link") || to=
-      case $to in "$real"/?*) ;; *) rm -f -- "$link" ;; esac
-    done' sh "$real" {} +
+  # A directory that may not be listed would hide what is in it.
+  find "$work" -type d ! -perm -700 -exec chmod u+rwx {} \; &&
+    find "$work" -type l -exec sh -c '
+      work=$1
+      bad=0
+      shift
+      for link; do
+        to=$(readlink -f -- "$link") || to=
+        case $to in "$work"/?*) ;; *) rm -f -- "$link" || bad=1 ;; esac
+      done
+      exit "$bad"' sh "$work" {} +
 }
-[ -z "$tool" ] || drop_links
+drop_all() {
+  for path in "$work"/* "$work"/.[!.]* "$work"/..?*; do
+    if [ -L "$path" ]; then rm -f -- "$path"; fi
+    case $before in */"${path##*/}"/*) continue ;; esac
+    rm -rf -- "$path"
+  done
+}
+[ -z "$tool" ] || drop_links || {
+  echo "thresher: the directory of the job cannot be cleaned of links, so nothing of it is kept" >&2
+  drop_all
+  output=
+}
 
 # Says why there is no output: the operator shows the line in the status of the HTCJob.
 no_output() {
@@ -154,7 +192,9 @@ take() {
 
 take_listed() {
   while IFS= read -r name; do
-    if [ ! -e "$work/$name" ] && [ ! -L "$work/$name" ]; then
+    place=$(cd -P -- "$work/$(dirname "./$name")" 2>/dev/null && pwd -P) || place=
+    case $place/ in "$work"/*) ;; *) place= ;; esac
+    if [ -z "$place" ] || { [ ! -e "$work/$name" ] && [ ! -L "$work/$name" ]; }; then
       echo "thresher: the job left no $name" >&2
       continue
     fi

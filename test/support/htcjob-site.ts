@@ -14,7 +14,8 @@ export function htcJobSite(
   access: Access = {},
 ): Site {
   const namespaces = [spaces].flat().map(({ name }) => name);
-  const options = { k8s_config_file: 'kubeconfig', namespaces, ...more };
+  const runtimes = ['none', 'apptainer', 'singularity', 'container'];
+  const options = { k8s_config_file: 'kubeconfig', namespaces, runtimes, ...more };
   return kubernetesSite(
     plane,
     {

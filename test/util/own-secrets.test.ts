@@ -118,8 +118,67 @@ describe('hole 3: a secret that comes back from outside', () => {
     expect(fromOutside('https://u:pass@host/')).to.equal('https://u:(hidden)@host/');
   });
 
+  it('is masked whole where it begins as another one does: tokens of one issuer have one head', () => {
+    const token = (claims: string, end: string) =>
+      `eyJhbGciOiJSUzI1NiIsImtpZCI6InJzYTEifQ.${Buffer.from(claims).toString('base64url')}.${end.repeat(12)}`;
+    const [first, second, foreign] = [
+      token('{"n":1}', 'AbC'),
+      token('{"n":2}', 'dEf'),
+      token('{"n":3}', 'GhI'),
+    ];
+    for (const one of [first, second]) rememberSecret(one, 'the issuer');
+    for (const one of [first, second, foreign])
+      for (const text of [`token ${one} is over`, `Bearer ${one}`, JSON.stringify({ got: one })]) {
+        const [, claims = '', end = ''] = one.split('.');
+        for (const show of [fromOutside, withoutOwn, (said: string) => String(factsFromOutside(said))])
+          for (const piece of [claims, end, end.slice(0, 12)]) expect(show(text)).not.to.include(piece);
+      }
+    rememberSecret('correct-horse-battery/sta+ple"99');
+    for (const text of [
+      encodeURIComponent('correct-horse-battery/sta+ple"99'),
+      '["correct-horse-battery/sta+ple\\"99"]',
+    ])
+      expect(fromOutside(text)).not.to.match(/99|ple/);
+  });
+
+  it('is remembered for ever where it is not renewed, and of renewed ones the last', () => {
+    const fixed = 'static-client-secret-1234';
+    rememberSecret(fixed);
+    for (let at = 0; at < 500; at++) rememberSecret(`renewed-token-${at}-${'x'.repeat(20)}`, 'somewhere');
+    expect(fromOutside(`invalid client ${fixed}`)).to.equal('invalid client (hidden)');
+    expect(withoutOwn('renewed-token-499-xx')).to.equal('(hidden)');
+  });
+
+  it('costs little, however long and odd the words are', () => {
+    const pieces = [
+      '-eyJ',
+      'x-',
+      'a.',
+      'a',
+      '-----BEGIN A',
+      'http://a:',
+      'static-client-secret-1234 ',
+      '(hidden)',
+      'a=',
+      '"',
+    ];
+    for (const piece of pieces) {
+      const text = piece.repeat(Math.ceil(1_000_000 / piece.length));
+      expect(fromOutside(text).length, piece).to.be.lessThan(3000);
+      const before = process.threadCpuUsage();
+      fromOutside(text);
+      factsFromOutside({ reason: text });
+      withoutOwn(text);
+      const { user, system } = process.threadCpuUsage(before);
+      expect((user + system) / 1000, piece).to.be.lessThan(100);
+    }
+  });
+
   it('leaves other words as they are, and short ones are no secrets', () => {
-    rememberSecret('abc');
+    for (const word of ['abc', 'thresher', 'postgresql', 'short-1']) rememberSecret(word);
+    expect(fromOutside('thresher cannot reach postgresql: short-1')).to.equal(
+      'thresher cannot reach postgresql: short-1',
+    );
     const said = 'jobs.batch "abc" is forbidden: User "u" cannot list resource "jobs" in the namespace "abc"';
     expect(fromOutside(said)).to.equal(said);
     expect(factsFromOutside({ HoldReason: said, code: 3 })).to.deep.equal({ HoldReason: said, code: 3 });

@@ -56,7 +56,7 @@ export class TokenIssuer {
       this.#configuration ??= this.#configure(signal);
       const parameters = { audience, ...(scope !== '' && { scope }) };
       const answer = await oidc.clientCredentialsGrant(await this.#configuration, parameters);
-      rememberSecret(answer.access_token);
+      rememberSecret(answer.access_token, `${this.#client.issuer} ${audience}`);
       return { token: answer.access_token, scope: answer.scope };
     } catch (error) {
       // Without the cause: it holds the answer, and perhaps what was asked.

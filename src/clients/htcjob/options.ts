@@ -43,9 +43,9 @@ export const HtcJobOptions = Type.Object({
       'More commands (`request_fpgas`) and attributes (`+MyTag`) that `htcopts` may have, beside those of [htcjob.md](htcjob.md#htcopts). The queue needs them too, in `submitCommands` of its submitter. `check-config` says of each what it may do.',
   }),
   runtimes: Type.Array(Type.Union(runtimes.map((name) => Type.Literal(name))), {
-    default: ['apptainer', 'singularity', 'container'],
+    default: ['apptainer', 'singularity'],
     description:
-      'Which of them a HTCJob may choose by `spec.runtime`, beside `runtime` itself. All jobs of a queue have one owner, so a job with `none` can read what other jobs have on its machine, their Secrets among it.',
+      'Which of them a HTCJob may choose by `spec.runtime`, beside `runtime` itself. All jobs of a queue have one owner, so a job with `none` can read what other jobs have on its machine, their Secrets among it. With `container` HTCondor runs the job in its image, and reads its files outside of it: a link that the job leaves may lead there.',
   }),
   imagePaths: Type.Array(Type.String({ pattern: '^/' }), {
     default: ['/cvmfs'],

@@ -100,7 +100,9 @@ async function loginOf(
   if (user.basic !== undefined) {
     rememberSecret(user.basic.password);
     const both = `${user.basic.username}:${user.basic.password}`;
-    return { headers: { authorization: `Basic ${Buffer.from(both).toString('base64')}` } };
+    const sent = Buffer.from(both).toString('base64');
+    rememberSecret(sent);
+    return { headers: { authorization: `Basic ${sent}` } };
   }
   if (user.authProvider !== undefined) {
     return { headers: await askProvider(reading), expiresAt: now + providerInterval };
@@ -116,7 +118,7 @@ async function loginOf(
 }
 
 function bearer(token: string): Record<string, string> {
-  rememberSecret(token);
+  rememberSecret(token, 'logins to clusters');
   return { authorization: `Bearer ${token}` };
 }
 

@@ -162,7 +162,7 @@ function parseStatus(body: string): ApiStatus | undefined {
 const excerpt = 200;
 
 function foreign(asked: Asked, http: number, body: string, retryAfter: number | undefined): KubernetesError {
-  const text = body.replaceAll(/\s+/g, ' ').trim();
+  const text = fromOutside(body).replaceAll(/\s+/g, ' ').trim();
   const shown = text.length > excerpt ? `${text.slice(0, excerpt)}...` : text;
   const said = shown === '' ? '' : `: ${shown}`;
   // Answers of a load balancer without an API server behind it, and plain texts of the API server's own filters.

@@ -135,9 +135,11 @@ export class PandaApi {
     const call: PandaCall = { method: 'POST', path: 'harvester/acquire_commands', body };
     const outcome = await this.#ask(call, Things, signal);
     if (outcome.kind === 'failed') return outcome;
-    if (outcome.data.length > most)
-      return otherForm(call, `it has ${outcome.data.length} commands, and ${most} were asked for`);
-    return { kind: 'ok', data: outcome.data.map(commandOf) };
+    const commands = outcome.data.slice(0, most).map(commandOf);
+    const more = outcome.data.length - commands.length;
+    if (more === 0) return { kind: 'ok', data: commands };
+    const wrong = `${more} commands came beyond the ${most} that were asked for`;
+    return { kind: 'ok', data: [...commands, { command_id: 0, command: '', wrong }] };
   }
 
   /** An empty list answers a database error there, so it is not sent. */
@@ -210,8 +212,11 @@ export class PandaApi {
     return second.code === 'panda-database' ? { kind: 'ok', data: 0 } : second;
   }
 
-  resourceTypes(signal: AbortSignal): Promise<PandaOutcome<readonly ResourceType[]>> {
-    return this.#ask({ method: 'GET', path: 'metaconfig/get_resource_types' }, ResourceTypes, signal);
+  async resourceTypes(signal: AbortSignal): Promise<PandaOutcome<readonly ResourceType[]>> {
+    const call: PandaCall = { method: 'GET', path: 'metaconfig/get_resource_types' };
+    const outcome = await this.#ask(call, ResourceTypes, signal);
+    // What else an entry has may be too deep to be written.
+    return outcome.kind === 'failed' ? outcome : { kind: 'ok', data: outcome.data.map(typeOf) };
   }
 
   /** Numbers of jobs by status, by site, unchecked. */
@@ -244,6 +249,18 @@ export class PandaApi {
   }
 }
 
+function typeOf(type: ResourceType): ResourceType {
+  const { resource_name, mincore, maxcore, minrampercore, maxrampercore } = type;
+  return { resource_name: resource_name.slice(0, 56), mincore, maxcore, minrampercore, maxrampercore };
+}
+
+/** A time as it may be kept: the server has two forms of it. */
+function timeOf(created: unknown): string | undefined {
+  const text = isObject(created) ? created['__datetime__'] : created;
+  const isTime = typeof text === 'string' && text.length <= 64 && readPandaTime(text) !== undefined;
+  return isTime ? text : undefined;
+}
+
 /** One wrong command is no reason to lose the others: the server gives each once. */
 function commandOf(given: unknown): PandaCommand {
   const said = isObject(given) ? given : {};
@@ -258,9 +275,10 @@ function commandOf(given: unknown): PandaCommand {
         : isDeeper(params, deepestParameters)
           ? `its parameters have more than ${deepestParameters} levels`
           : undefined;
+  const time = timeOf(created);
   const head = { command_id: number, command: name.slice(0, longestCommand) };
   if (wrong !== undefined) return { ...head, wrong };
-  return { ...head, params, ...(readPandaTime(created) !== undefined && { creation_date: created }) };
+  return { ...head, params, ...(time !== undefined && { creation_date: time }) };
 }
 
 function otherForm({ path }: PandaCall, wrong: string): PandaFailure {

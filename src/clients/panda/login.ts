@@ -105,7 +105,7 @@ export class PandaLogin {
     const text = 'file' in token ? (await this.#text(token.file, 'token')).trim() : token.text.trim();
     const name = 'file' in token ? token.file : 'auth_token';
     if (!/^[\x21-\x7e]+$/.test(text)) throw wrong(name, 'has no token: it is empty, or has blanks inside');
-    rememberSecret(text);
+    rememberSecret(text, 'the login to the PanDA server');
     return { fingerprint, tls: ca, headers: { authorization: `Bearer ${text}`, origin } };
   }
 

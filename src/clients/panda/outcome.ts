@@ -145,7 +145,7 @@ function parsed(body: string): Said | undefined {
 
 /** As much of a text as is looked at: an answer may have megabytes. */
 function beginning(text: string): string {
-  return text.slice(0, 10_000);
+  return text.slice(0, 2000);
 }
 
 function shown(text: string): string {

@@ -171,7 +171,9 @@ function unpacked(body: Readable): Readable {
 function basic({ username, password }: URL): string {
   rememberSecret(decodeURIComponent(password));
   const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return `Basic ${Buffer.from(text).toString('base64')}`;
+  const sent = Buffer.from(text).toString('base64');
+  rememberSecret(sent);
+  return `Basic ${sent}`;
 }
 
 function failed(

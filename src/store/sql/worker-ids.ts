@@ -1,9 +1,12 @@
 import { type Kysely, sql } from 'kysely';
-import { largestWorkerId } from '../../worker/identity.ts';
+import { highestForeignId, largestWorkerId } from '../../worker/identity.ts';
 import type { Dialect } from '../dialect.ts';
 import type { Tables } from '../tables.ts';
 import type { WorkerIds } from '../worker-ids.ts';
 import type { FactoryRows } from './open-database.ts';
+
+/** Ids above it are those by which a counter without room was made, or far in the future. */
+const lastBefore = highestForeignId + 5_000_000_000;
 
 export class SqlWorkerIds implements WorkerIds {
   readonly #db: Kysely<Tables>;
@@ -38,7 +41,7 @@ export class SqlWorkerIds implements WorkerIds {
 
   async begin(floor: number): Promise<void> {
     const last = sql<number>`(SELECT max(worker_id) + 1 FROM workers
-      WHERE instance = ${this.#instance} AND worker_id <= ${largestWorkerId})`;
+      WHERE instance = ${this.#instance} AND worker_id <= ${lastBefore})`;
     const back = this.#dialect.greatest(
       sql<number>`CAST(${floor} AS bigint)`,
       sql<number>`coalesce(${last}, 0)`,

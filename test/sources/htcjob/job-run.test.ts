@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { bundleScript } from '../../../src/plugins/htcondor/payload/bundle.ts';
+import { bundleScript, outputName } from '../../../src/plugins/htcondor/payload/bundle.ts';
 import type { HtcJobSpec, Runtime } from '../../../src/clients/htcjob/resource.ts';
 import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
 import { until } from '../../support/until.ts';
@@ -210,6 +210,40 @@ for (const shell of ['dash', 'busybox sh'])
       expect(readdirSync(join(scratch, 'deep'))).to.deep.equal([]);
       expect(readdirSync(scratch)).to.include('inside');
       expect(readFileSync(join(other, 'secret'), 'utf8')).to.equal('of another job');
+    });
+
+    it('hole 2: knows its directories by their own names, and is refused an image by a link out of its place', async () => {
+      const PATH = fakeApptainer();
+      mkdirSync(join(directory, 'scratch'));
+      symlinkSync('scratch', join(directory, 'link'));
+      const linked = { PATH, _CONDOR_SCRATCH_DIR: join(directory, 'link') };
+      expect((await run({ runtime: 'apptainer' }, { env: linked })).code).to.equal(5);
+      expect(called()).to.include(`[${directory}/scratch/thresher-payload:/htc_run/thresher-payload:ro]`);
+      mkdirSync(join(directory, 'images'));
+      symlinkSync('/', join(directory, 'images/all'));
+      const script = { image: join(directory, 'images/all'), command: 'sh', source: '' };
+      const context = { imagePaths: [join(directory, 'images')] };
+      const { code, errors } = await run({ runtime: 'apptainer', script }, { env: { PATH }, context });
+      expect([code, errors]).to.deep.equal([
+        255,
+        `thresher: the job cannot be run: the image ${script.image} is not there, or leads out of /tmp\n`,
+      ]);
+    });
+
+    it('hole 2: packs no file that lies behind a link of the script', async () => {
+      const source =
+        'ln -s ../other away; mkdir own; ln -s own/in named; echo 1 >own/in; chmod 0311 own; exit 0';
+      const script = { image: 'x', command: 'sh', source };
+      mkdirSync(join(directory, 'other'));
+      writeFileSync(join(directory, 'other/secret'), 'of another job');
+      const output = join(directory, 'scratch', outputName);
+      const files = ['away/secret', 'own/in'];
+      const { errors } = await run({ script, output: { files } }, { context: { outputBytes: 1e6 } });
+      expect(errors).to.contain('the job left no away/secret');
+      const listed = spawnSync('tar', ['-tf', output], { encoding: 'utf8' }).stdout.split('\n');
+      expect(listed).to.include('./own/in');
+      expect(listed.filter((name) => name.includes('secret'))).to.deep.equal([]);
+      expect(existsSync(join(directory, 'other/secret'))).to.equal(true);
     });
 
     it('keeps the words of its command for the image, whatever is in them', async () => {

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { isoSeconds } from '../../../util/clock.ts';
+import { fromOutside } from '../../../util/own-secrets.ts';
 import type { Observation } from '../../../worker/observation.ts';
 import type { WorkerStatus } from '../../../worker/status.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
@@ -227,7 +228,7 @@ export function whyRemoving({ JobStatus, EnteredCurrentStatus, HoldReason = 'no 
   const at = msOf(EnteredCurrentStatus);
   const since = at === undefined ? '' : ` since ${isoSeconds(at)}`;
   return JobStatus === 5
-    ? `removed, then held${since} (${HoldReason.trim().slice(0, 200)}): its remote part may run; condor_release has HTCondor remove it further`
+    ? `removed, then held${since} (${fromOutside(HoldReason.trim()).slice(0, 200)}): its remote part may run; condor_release has HTCondor remove it further`
     : `removed${since}, and still in the queue: HTCondor has not ended its machine or its remote part yet`;
 }
 

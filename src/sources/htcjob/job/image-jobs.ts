@@ -15,7 +15,7 @@ export interface MakerContext {
   readonly binds: readonly string[];
   /** How an image is run where the resource does not say. */
   readonly runtime: Runtime;
-  /** Which a resource may choose beside `runtime`. Default: those with an image. */
+  /** Which a resource may choose beside `runtime`. Default: those in which this runner calls the image. */
   readonly runtimes?: readonly Runtime[];
   /** Directories with images that a resource may name by their paths. Default: none. */
   readonly imagePaths?: readonly string[];
@@ -69,7 +69,7 @@ export class ImageJobs implements JobMaker {
   }
 
   #runtimeProblems(wanted: Runtime): readonly SpecProblem[] {
-    const { runtime, runtimes = ['apptainer', 'singularity', 'container'] } = this.#context;
+    const { runtime, runtimes = ['apptainer', 'singularity'] } = this.#context;
     const allowed = [...new Set([runtime, ...runtimes])];
     if (allowed.includes(wanted)) return [];
     const message = `the runtime is ${wanted}; the administrator allows ${allowed.join(', ')} (runtimes of sources.htcjob)`;
@@ -188,7 +188,8 @@ function imageProblems(image: string, runtime: Runtime, imagePaths: readonly str
   if (!isPath) return runtime !== 'container' || isPlain(image) ? [] : wrong('a name has no ".." in it');
   // Beside the script, where the template of the queue may have brought it.
   if (runtime !== 'container' && image.startsWith('./') && isPlain(image.slice(2))) return [];
-  if (isPlain(image.slice(1)) && imagePaths.some((directory) => isBelow(image, directory))) return [];
+  const path = image.replace(/\/+$/, '');
+  if (isPlain(path.slice(1)) && imagePaths.some((directory) => isBelow(path, directory))) return [];
   return wrong(
     `a path must be below ${imagePaths.join(', ') || 'no directory'} (imagePaths of sources.htcjob)`,
   );

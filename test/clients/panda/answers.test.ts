@@ -45,3 +45,13 @@ describe('hole 7: the highest worker id that the PanDA server knows', () => {
     expect(await asked([down], down)).to.deep.equal(down);
   });
 });
+
+describe('hole 8: the resource types of the PanDA server', () => {
+  it('are taken without what else an answer has, however deep that is', async () => {
+    const type = { resource_name: 'SCORE', mincore: 1, maxcore: 1, minrampercore: 0, maxrampercore: null };
+    const deep = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`) as unknown;
+    const call = async () => ok([{ ...type, more: deep }]);
+    const outcome = await new PandaApi({ call }, 'h').resourceTypes(signal);
+    expect(outcome).to.deep.equal(ok([type]));
+  });
+});
