@@ -89,6 +89,7 @@ describe('a Pod of interLink on the local backend', () => {
   });
 
   it('A3: what cannot be a job is refused in one sentence, and leaves no file', async () => {
+    await until('nothing is left of earlier Pods', () => recordsIn(site).length === 0);
     const before = recordsIn(site).length;
     const bad = await client.ask('POST', '/create', '{"pod": ');
     expect(bad).to.deep.equal({ status: 400, text: 'the body is no JSON' });

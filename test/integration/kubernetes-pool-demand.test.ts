@@ -200,7 +200,8 @@ describe('a pool of HTCondor on a real node that grows by its own demand', () =>
   });
 
   /** These are waited for together, since most of it is waiting. Each job is for one queue. */
-  describe('busy workers, and workers that never join', () => {
+  describe('busy workers, and workers that never join', function () {
+    this.timeout(500_000);
     const five = { maxWorkers: 5, nQueueLimitWorker: 5 };
     const patient = (most: number) => ({
       PATIENT: { ...few, template: 'patient.yaml', demand: idle({ slotAd: 'patient.ad', most }) },
@@ -266,7 +267,8 @@ describe('a pool of HTCondor on a real node that grows by its own demand', () =>
           /a worker leaves its pool .*claims=1/.test(daemon.output()) ||
           (await pool.status('-af', 'Name', '-constraint', 'Draining =?= True')) !== '',
       );
-      await untilIn('the long job is over', async () => (await statesOf(long)).length === 0);
+      // It runs for 120 s, and a claim may wait for its start on a busy machine.
+      await untilIn('the long job is over', async () => (await statesOf(long)).length === 0, 240_000);
       for (const cluster of [short, long]) {
         const ended = await pool.exec(
           'schedd',

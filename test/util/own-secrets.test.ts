@@ -163,7 +163,7 @@ describe('hole 3: a secret that comes back from outside', () => {
       '"',
     ];
     for (const piece of pieces) {
-      const text = piece.repeat(Math.ceil(1_000_000 / piece.length));
+      const text = piece.repeat(Math.ceil(100_000 / piece.length));
       expect(fromOutside(text).length, piece).to.be.lessThan(3000);
       const before = process.threadCpuUsage();
       fromOutside(text);
