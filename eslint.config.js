@@ -90,6 +90,26 @@ export default tseslint.config(
     },
   },
   {
+    // Nobody repeats them: a bound of time is missed by chance where the machine is busy. Speed is measured by bench/.
+    files: ['test/**/*.test.ts'],
+    ignores: ['test/integration/**', 'test/campaign/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        noSpreadLiterals,
+        {
+          selector: 'MemberExpression[property.name=/^(threadCpuUsage|cpuUsage|hrtime)$/]',
+          message: 'a test is not timed: assert what bounds the work, and measure it in bench/',
+        },
+        {
+          selector:
+            "CallExpression[callee.property.name=/^(lessThan|below|lt|most|lte|within|closeTo)$/] CallExpression[callee.object.name='performance']",
+          message: 'a test is not timed: assert what bounds the work, and measure it in bench/',
+        },
+      ],
+    },
+  },
+  {
     // A hint, no law: a file that holds one thing may be long, and one that is cut by the ruler is hard to read.
     files: ['src/**'],
     rules: { 'max-lines': ['warn', { max: 300 }] },

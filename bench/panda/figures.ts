@@ -1,13 +1,15 @@
 import { atMost, type Figure, info } from '../shared/figure.ts';
 import { median, percentiles, round } from '../shared/statistics.ts';
+import type { Answer } from './answers.ts';
 import type { Measured } from './measured.ts';
 import type { ReportLoad } from './report-load.ts';
 
-const targets = { ratio: 1.2, cpuPerWorker: 0.1, polls: 12, whole: 6, afterPoll: 1 } as const;
+const targets = { ratio: 1.2, cpuPerWorker: 0.1, polls: 12, whole: 6, afterPoll: 1, answer: 100 } as const;
 
 export const figuresOf: { readonly [One in keyof Measured]: (measured: Measured[One]) => Figure[] } = {
   reports,
   orders,
+  answers,
 };
 
 function reports({ workers, linked, alone, bare }: Measured['reports']): Figure[] {
@@ -92,5 +94,32 @@ function orders({ whole, afterPoll }: Measured['orders']): Figure[] {
       's',
     ),
     info('order-after-poll-median', 'the same from the poll, median', seconds(afterPoll, 50), 's'),
+  ];
+}
+
+function answers({ forms: all }: Measured['answers']): Figure[] {
+  const [first, ...others] = all.toSorted((one, other) => other.longest - one.longest);
+  if (first === undefined) return [];
+  const ratio = ({ longest, parsing }: Answer) => longest / parsing;
+  return [
+    atMost(
+      'answer-longest',
+      `longest piece of work in which nothing else can run (${first.form})`,
+      round(first.longest, 1),
+      {
+        unit: 'ms',
+        target: targets.answer,
+      },
+    ),
+    info('answer-ratio', 'the same against `JSON.parse` of that text', round(ratio(first), 1), 'ratio'),
+    info(
+      'answer-median',
+      'longest piece, the median of all forms',
+      round(median(all.map(({ longest }) => longest)), 1),
+      'ms',
+    ),
+    ...others
+      .slice(0, 4)
+      .map((one, at) => info(`answer-${at + 2}`, `longest piece (${one.form})`, round(one.longest, 1), 'ms')),
   ];
 }

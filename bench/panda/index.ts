@@ -5,6 +5,7 @@ import { newPandaId, sharedPanda } from '../../test/support/panda.ts';
 import { runChild } from '../shared/children.ts';
 import { fullSize, measureParts, type Options } from '../shared/parts.ts';
 import { progressOf } from '../shared/progress.ts';
+import type { Answer } from './answers.ts';
 import type { BareLoad } from './bare.ts';
 import { type Measured, parts } from './measured.ts';
 import type { Orders } from './orders.ts';
@@ -18,6 +19,7 @@ const programOf = (name: string) => join(import.meta.dirname, name);
 /** Rounds of a daemon and of a bare client, in turns. */
 const rounds = 2;
 const orders = 60;
+const answerRounds = 9;
 
 /** The link to a PanDA server: the results go to `results/panda.json` and `results/panda.md`. */
 export async function benchPanda(options: Options): Promise<void> {
@@ -45,6 +47,10 @@ export async function benchPanda(options: Options): Promise<void> {
             String(workers < fullSize ? 10 : orders),
             newPandaId('bench'),
           ),
+        answers: async () => ({
+          forms: await runChild<readonly Answer[]>(programOf('answers.ts'), String(answerRounds)),
+          complaints: [],
+        }),
       },
     });
   } finally {

@@ -1,9 +1,10 @@
 import type { KeptParts } from '../shared/parts.ts';
+import type { Answer } from './answers.ts';
 import type { Orders } from './orders.ts';
 import type { ReportLoad } from './report-load.ts';
 
 /** The parts that can be measured by themselves, in the order in which all are. */
-export const parts = ['reports', 'orders'] as const;
+export const parts = ['reports', 'orders', 'answers'] as const;
 
 /** All that was seen, before figures are made of it. */
 export interface Measured {
@@ -17,6 +18,7 @@ export interface Measured {
     readonly complaints: readonly string[];
   };
   readonly orders: Orders;
+  readonly answers: { readonly forms: readonly Answer[]; readonly complaints: readonly string[] };
 }
 
 /** Each part as it was measured last. */

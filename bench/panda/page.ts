@@ -5,7 +5,7 @@ import type { Kept, Measured } from './measured.ts';
 const software = 'panda-server 1.0.4 of the test environment, which shares these cores';
 
 /** The results for people, each part with its own circumstances. */
-export function pageOf({ reports, orders }: Kept): string {
+export function pageOf({ reports, orders, answers }: Kept): string {
   return [
     '# Benchmark: panda',
     '',
@@ -28,6 +28,15 @@ export function pageOf({ reports, orders }: Kept): string {
           software,
           figures: figuresOf.orders(orders.measured),
           rounds: [`${orders.measured.whole.length} orders of 5 workers, each for a queue of its own.`],
+        })),
+    ...(answers === undefined
+      ? []
+      : sectionOf({
+          title: 'Answers that are as large as they may be',
+          part: answers,
+          software,
+          figures: figuresOf.answers(answers.measured),
+          rounds: [`${answers.measured.forms.length} forms of answers and commands.`],
         })),
   ].join('\n');
 }

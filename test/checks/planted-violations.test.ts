@@ -312,6 +312,16 @@ describe('planted violations: lint', () => {
     { file: 'src/planted/console.ts', text: "console.log('a');\n", rule: 'no-console' },
     // Tests keep to these, too.
     {
+      file: 'test/planted-cost.test.ts',
+      text: 'export const a = process.threadCpuUsage();\n',
+      rule: 'no-restricted-syntax',
+    },
+    {
+      file: 'test/planted-time.test.ts',
+      text: "import { expect } from 'chai';\nexpect(performance.now() - 1).to.be.lessThan(9000);\n",
+      rule: 'no-restricted-syntax',
+    },
+    {
       file: 'test/planted.test.ts',
       text: `${work}export function start(): void {\n  void work();\n}\n`,
       rule: '@typescript-eslint/no-floating-promises',

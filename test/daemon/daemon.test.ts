@@ -24,11 +24,9 @@ describe('daemon', () => {
       site = new Site({ queues: { Q: one } });
       const daemon = site.start();
       await running();
-      const before = performance.now();
       daemon.process.kill(signal);
+      // By force it would end after its time, by SIGKILL.
       expect(await daemon.ended, daemon.output()).to.equal(0);
-      // By force it would end after 30 s.
-      expect(performance.now() - before).to.be.lessThan(25_000);
       expect(site.liveShims().size).to.equal(1);
     });
   }

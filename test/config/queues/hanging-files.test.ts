@@ -53,17 +53,17 @@ describe('queues whose files are on a file system that hangs', () => {
     writeFileSync(file, JSON.stringify({ ...queues, GOOD: queue('pilot.yaml') }));
     const files = new DeadMount(dead, 500);
     const catalogue = await loadPlugins([], directory, files);
-    const began = performance.now();
     const options = { stateDir: directory, files, defaultDemand: undefined, queueList: undefined };
     const { verdicts } = await readQueueFile(file, catalogue, options);
-    // One after the other they would take thirty deadlines.
-    expect(performance.now() - began).to.be.below(20 * 500);
     const states = Object.fromEntries(verdicts.map(({ name, state }) => [name, state]));
     expect(states.GOOD).to.equal('ready');
     for (const name of names) expect(states[name]).to.equal('incomplete');
     const messages = verdicts.flatMap(({ problems }) => problems.map(({ message }) => message));
     expect(messages[0]).to.contain(`(the file system at ${dead}) did not come back within 0.5 s`);
     expect(messages.at(-1)).to.contain(`the file system at ${dead} has not answered earlier calls yet`);
+    // Each of these waited for a deadline, side by side with a few others: all one after the other would take thirty.
+    const late = messages.filter((message) => message.includes('did not come back'));
+    expect(late).to.have.length.within(1, 16);
   });
 
   it('submit nothing and say why, without a pause of the daemon', async () => {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { SourceHttpRequest } from '../../../src/plugins/contracts/index.ts';
@@ -139,19 +138,6 @@ describe('the receiver of CloudEvents', () => {
       ),
       { numRuns: 3000 },
     );
-    expect(taken).to.deep.equal([]);
-  });
-
-  it('refuses a forged event in less than a tenth of a millisecond of processor time', () => {
-    const forgery = request({ ...data, token: randomBytes(32).toString('base64url') });
-    // The fastest round counts: whatever else this process does in another one is no cost of the door.
-    const rounds = Array.from({ length: 10 }, () => {
-      const before = process.cpuUsage();
-      for (let nth = 0; nth < 1000; nth++) expect(status(forgery)).to.equal(401);
-      const { user, system } = process.cpuUsage(before);
-      return user + system;
-    });
-    expect(Math.min(...rounds)).to.be.lessThan(100_000);
     expect(taken).to.deep.equal([]);
   });
 });
