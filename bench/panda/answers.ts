@@ -72,7 +72,7 @@ for (const [form, [text, prepared]] of Object.entries(works)) {
   }
   answers.push({ form, longest: median(longest), parsing: median(parsing) });
 }
-report(answers);
+await report(answers);
 
 async function longestPiece(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
