@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../src/util/clock.ts';
+import { until } from './until.ts';
 
 interface Sleeper {
   readonly wakeAt: number;
@@ -61,6 +62,12 @@ export class ManualClock implements Clock {
       await turn();
     }
     this.#elapsed = end;
+  }
+
+  /** Waits until somebody sleeps for `ms`, and lets them go by: a pause behind real input or output begins when that is over. */
+  async pass(ms: number): Promise<void> {
+    await until(`somebody sleeps for ${ms} ms`, () => this.sleeping.includes(ms));
+    await this.advance(ms);
   }
 
   /** Lets everybody run who can, at this very moment. */

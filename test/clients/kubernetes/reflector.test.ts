@@ -86,11 +86,6 @@ describe('a reflector', () => {
   /** The `resourceVersion` of each request; lists have none. */
   const versions = () =>
     server.requests.map(({ url }) => new URL(url, server.url).searchParams.get('resourceVersion'));
-  /** Waits until it pauses for so many ms, and lets them go by. */
-  const passPause = async (ms: number) => {
-    await until(`it pauses for ${ms} ms`, () => clock.sleeping.includes(ms));
-    await clock.advance(ms);
-  };
 
   beforeEach(async () => {
     server = await startScriptedServer();
@@ -163,14 +158,13 @@ describe('a reflector', () => {
       lines([]),
     );
     follow();
-    await passPause(0).catch(() => undefined);
-    await until('it listed three times', () => told.filter((one) => one.startsWith('=')).length >= 2);
-    // Its pause begins only once the refusal has come.
-    await until('it listed once more', async () => {
+    // Each pause begins only once the refusal has come.
+    await until('it listed three times', async () => {
       await clock.advance(2000);
       return told.includes('=e');
     });
     await seen('=a,b', '+c', '=b,d', '=e');
+    await asked(6);
     expect(versions()).to.deep.equal([null, '5', null, '50', null, '90']);
   });
 
@@ -183,7 +177,7 @@ describe('a reflector', () => {
       lines([event('DELETED', 'a', '7')]),
     );
     follow();
-    await passPause(1000);
+    await clock.pass(1000);
     await seen('=a', '+b', '-a');
     expect(versions()).to.deep.equal([null, '5', null, '6']);
   });
@@ -196,7 +190,7 @@ describe('a reflector', () => {
       lines([]),
     );
     follow();
-    await passPause(1000);
+    await clock.pass(1000);
     await asked(4);
     expect(versions()).to.deep.equal([null, '5', null, '6']);
     expect(told).to.deep.equal(['=', '+a']);
@@ -220,7 +214,7 @@ describe('a reflector', () => {
     await clock.advance(1000);
     await until('it noticed', () => !reflector.state.synced);
     expect(reflector.state.trouble).to.have.property('message').that.contains('has been silent for 100 s');
-    await passPause(1000);
+    await clock.pass(1000);
     await seen('=', '+a');
     expect(versions()).to.deep.equal([null, '5', null, '9']);
     expect(reflector.state).to.deep.equal({ synced: true, aliveAt: clock.monotonic() });
@@ -229,7 +223,7 @@ describe('a reflector', () => {
   it('the reflector asks less and less often while the server does not answer, and says so', async () => {
     server.always(cut);
     follow();
-    for (const pause of [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) await passPause(pause);
+    for (const pause of [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) await clock.pass(pause);
     expect(reflector.state).to.include({ synced: false, aliveAt: -Infinity });
     expect(reflector.state.trouble).to.have.property('code', 'kubernetes-unreachable');
     await until('it pauses again', () => clock.sleeping.includes(30_000));
@@ -238,12 +232,12 @@ describe('a reflector', () => {
       watched = response;
       lines([event('ADDED', 'b', '6')])(response, request);
     });
-    await passPause(30_000);
+    await clock.pass(30_000);
     await seen('=a', '+b');
     expect(reflector.state).not.to.have.property('trouble');
     expect(changes.at(-1)).to.include({ synced: true });
     watched?.destroy();
-    await passPause(1000);
+    await clock.pass(1000);
   });
 
   it('does not ask without a pause when each watch is ended at once', async () => {
@@ -251,7 +245,7 @@ describe('a reflector', () => {
       (request.url.includes('watch') ? lines([], end) : list('5'))(response, request);
     });
     follow();
-    for (const pause of [1000, 2000, 4000]) await passPause(pause);
+    for (const pause of [1000, 2000, 4000]) await clock.pass(pause);
     await asked(8);
     expect(versions()).to.deep.equal([null, '5', null, '5', null, '5', null, '5']);
     expect(told).to.deep.equal(['=']);
@@ -267,14 +261,14 @@ describe('a reflector', () => {
       );
     });
     follow();
-    for (const pause of [1000, 2000, 4000, 8000, 16_000]) await passPause(pause);
+    for (const pause of [1000, 2000, 4000, 8000, 16_000]) await clock.pass(pause);
     await seen('=a', '=b');
   });
 
   it('a reflector that may not list names the missing right, and asks seldom', async () => {
     server.always(forbidden('list'));
     follow();
-    for (const pause of [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000]) await passPause(pause);
+    for (const pause of [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000]) await clock.pass(pause);
     await asked(8);
     expect(reflector.state.synced).to.equal(false);
     expect(reflector.state.trouble)
@@ -282,14 +276,14 @@ describe('a reflector', () => {
       .that.contains('lacks the right to list jobs.batch in namespace "grid"');
     await until('it pauses again', () => clock.sleeping.includes(60_000));
     server.next(list('5'), lines([]));
-    await passPause(60_000);
+    await clock.pass(60_000);
     await until('it has the right', () => reflector.state.synced && reflector.state.trouble === undefined);
   });
 
   it('a reflector that may list but not watch shows all objects now and then, and names the missing right', async () => {
     server.next(list('5', 'a'), forbidden('watch'), list('9', 'b'), forbidden('watch'));
     follow();
-    await passPause(1000);
+    await clock.pass(1000);
     await seen('=a', '=b');
     await until('the next pause is longer', () => clock.sleeping.includes(2000));
     await until('it said so', () => reflector.state.trouble !== undefined && !reflector.state.synced);
@@ -312,7 +306,7 @@ describe('a reflector', () => {
     await until('it said so', () => reflector.state.trouble instanceof TypeError);
     expect(told).to.deep.equal([]);
     broken = false;
-    await passPause(60_000);
+    await clock.pass(60_000);
     await seen('=a,odd');
   });
 
@@ -325,9 +319,9 @@ describe('a reflector', () => {
     server.next(list('50', 'a', 'b'), lines([event('ADDED', 'c', '60')], cut), list('20'));
     server.next(list('20', 'a'), lines([]));
     follow();
-    await passPause(1000);
+    await clock.pass(1000);
     await isRewound();
-    await passPause(1000);
+    await clock.pass(1000);
     await seen('=a,b', '+c', '=a');
     await asked(5);
     expect(versions()).to.deep.equal([null, '50', null, null, '20']);
@@ -341,7 +335,7 @@ describe('a reflector', () => {
       server.next(list('50', 'a', 'b'), lines([told]), list('20', 'a'), lines([]));
       follow();
       await isRewound();
-      await passPause(1000);
+      await clock.pass(1000);
       await seen('=a,b', '=a');
     });
   }
@@ -357,7 +351,7 @@ describe('a reflector', () => {
     expect(reflector.version).to.equal('60');
     reflector.listed('20', '60');
     await isRewound();
-    await passPause(1000);
+    await clock.pass(1000);
     await seen('=a,b', '+c', '=a');
   });
 

@@ -56,8 +56,8 @@ describe('the file of waiting requests', () => {
     const { dir, clock, board, file, text } = setUp();
     file.changed();
     await until('it is written', () => text() === '[]\n');
+    await clock.pass(1000);
     writeFileSync(dir.requests, 'touched');
-    await clock.advance(1000);
     file.changed();
     await clock.advance(0);
     expect(text()).to.equal('touched');
@@ -69,6 +69,7 @@ describe('the file of waiting requests', () => {
     await until('it is written again', () => text().includes('2 of 2 are alive'));
     board.set('Q', { why: [], counts: new Map() });
     file.changed();
+    await until('it pauses', () => clock.sleeping.length > 0);
     await clock.advance(500);
     expect(text()).to.contain('2 of 2 are alive');
     await clock.advance(500);
