@@ -33,6 +33,8 @@ describe('the tiers of the suite', () => {
     ['test/support/site.ts', 'promises'],
     ['test/support/kdc.ts', 'promises'],
     ['test/support/postgresql.ts', 'promises'],
+    ['test/support/local-plugins.ts', 'promises'],
+    ['test/support/pod-runner.ts', 'promises'],
     ['test/support/kubernetes.ts', 'systems'],
     ['test/support/htcondor.ts', 'systems'],
   ];

@@ -16,7 +16,7 @@ const systems: readonly string[] = [
   'test/support/fault-proxy.test.ts',
 ];
 
-/** Tests that start the program, a Kerberos realm, a PostgreSQL server or the tools of scripts/test. */
+/** Tests that start the program, a Kerberos realm, a PostgreSQL server, the tools of scripts/test, or jobs, which have the machine's clock. */
 const promises: readonly string[] = [
   'test/integration/*.test.ts',
   'test/checks/{ledger,planted-violations,scripts,sweep,units}.test.ts',
@@ -25,6 +25,12 @@ const promises: readonly string[] = [
   'test/daemon/{daemon,factory-file,logging}.test.ts',
   'test/plugins/credentials/kerberos{,-secret}.test.ts',
   'test/plugins/documented-source.test.ts',
+  'test/plugins/htcondor/{sweeper,submitting/submits}.test.ts',
+  'test/plugins/kubernetes/{pool-image-entrypoint,starter/script}.test.ts',
+  'test/plugins/local/{contract,damaged-directories,lost-directories,namespace-failures,payload,pid-namespace}.test.ts',
+  'test/plugins/local/{processes,snapshots,wall-time}.test.ts',
+  'test/sources/htcjob/{job-output,job-run,send-event}.test.ts',
+  'test/sources/interlink/pod/run{,-apptainer,-around}.test.ts',
   'test/store/{load,news,origins,payloads,queues,requests,retention,source-memory,worker-counts,workers}.test.ts',
 ];
 
