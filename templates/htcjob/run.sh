@@ -1,9 +1,10 @@
 #!/bin/sh
 # Runs one job of an HTCJob on the machine of its worker, and ends with the exit status of the job's script.
 #
-#   run.sh RUNTIME IMAGE NUMBER VARIABLES BINDS [BIND]... COMMAND...
+#   run.sh RUNTIME IMAGE PLACE NUMBER VARIABLES BINDS [BIND]... COMMAND...
 #
 #   RUNTIME    apptainer or singularity: COMMAND runs in IMAGE. container or none: it runs where this script runs
+#   PLACE      the directory of the machine that IMAGE must be in, if it is a path; else "-"
 #   VARIABLES  how many variables of the user there are: HTCJOB_VARIABLE_0 has the text "NAME=VALUE", and so on
 #   BINDS      how many directories of the machine follow; the image gets those that exist
 #
@@ -16,13 +17,14 @@ fail() {
   exit "${2:-125}"
 }
 
-[ $# -ge 6 ] || fail "run.sh got $# arguments"
+[ $# -ge 7 ] || fail "run.sh got $# arguments"
 runtime=$1
 image=$2
-number=$3
-variables=$4
-binds=$5
-shift 5
+place=$3
+number=$4
+variables=$5
+binds=$6
+shift 6
 payload=${THRESHER_PAYLOAD_DIR:-}
 [ -f "$payload/script.sh" ] || fail "THRESHER_PAYLOAD_DIR has no script.sh"
 
@@ -43,10 +45,21 @@ before=/
 for path in "$work"/* "$work"/.[!.]* "$work"/..?*; do
   before=$before${path##*/}/
 done
-cp "$payload/script.sh" "$work/script.sh" && chmod 755 "$work/script.sh" || fail "no room for its script"
+# The directory of the script. In an image it has one of its own, in which nothing is that this script reads, writes or runs, and nothing
+# of HTCondor's: outside of the image all jobs have one owner, and the script leaves what it likes.
+room=$work
+case $runtime in
+  apptainer | singularity)
+    room=$work/thresher-job
+    # One that was killed before may have left links in it.
+    rm -rf "$room"
+    mkdir "$room" || fail "its directory cannot be made anew"
+    ;;
+esac
+mkdir -p "$room" && cp "$payload/script.sh" "$room/script.sh" && chmod 755 "$room/script.sh" || fail "no room for its script"
 # The output that HTCondor brings back holds no script of ours, and a machine keeps no directory.
 clean() {
-  rm -f "$work/script.sh"
+  rm -f "$room/script.sh"
   [ -z "$packed" ] || rm -rf "$packed"
   [ -z "$own" ] || rm -rf "$own"
 }
@@ -65,25 +78,21 @@ case $runtime in
       clean
       fail "neither find nor readlink is on this machine ($(uname -n)): one of them is missing" 127
     }
-    # A link in a directory of images may lead to the whole machine.
+    # A link in a directory of images may lead to the whole machine, and may be another one when the image is opened.
     case $image in
-      /*)
-        top=${image#/}
-        top=$(cd -P -- "/${top%%/*}" 2>/dev/null && pwd -P) || top=
-        to=$(readlink -f -- "$image") || to=
+      /* | ./*)
+        case $image in /*) ;; *) place=$work image=$work/$image ;; esac
+        # "-" is another directory to cd.
+        top=-
+        case $place in /*) top=$(cd -P -- "$place" 2>/dev/null && pwd -P) || top=- ;; esac
+        to=$(readlink -f -- "$image") && [ -e "$to" ] || to=
+        case $to in "${top%/}"/?*) ;; *)
+          clean
+          fail "the image $image is not there, or leads out of $place" 255
+          ;;
+        esac
+        image=$to
         ;;
-      ./*)
-        top=$work
-        to=$(readlink -f -- "$work/$image") || to=
-        ;;
-      *) top= to=/ ;;
-    esac
-    case $to in "$top"/?*) ;; *)
-      [ -z "$top" ] || {
-        clean
-        fail "the image $image is not there, or leads out of $top" 255
-      }
-      ;;
     esac
     # They would end the path of a bind.
     case $work$payload in *[,:]*)
@@ -115,26 +124,52 @@ set -- "$@" "$inside/script.sh" "$number"
 secrets=$payload/secrets
 if [ -n "$tool" ]; then
   [ ! -d "$secrets" ] || set -- --bind "$secrets:/htc_secrets:ro" "$@"
-  # What runs outside of the image afterwards is read from there: a script must not change it.
-  case $payload in
-    "$work"/?*) set -- --bind "$payload:$inside/${payload#"$work"/}:ro" "$@" ;;
-  esac
-  set -- "$tool" exec --contain --ipc --pid --pwd "$inside" --bind "$work:$inside" "$@"
+  # What the template of the queue brought is beside the script, where it cannot be changed.
+  bound=/
+  for path in "$work"/* "$work/.job.ad" "$work/.machine.ad"; do
+    name=${path##*/}
+    case $payload/ in "$path"/*) continue ;; esac
+    case $name in thresher-* | _condor_* | script.sh) continue ;; esac
+    case $name in *[,:]*)
+      echo "thresher: $name is not in the image: its name has a comma or a colon" >&2
+      continue
+      ;;
+    esac
+    bound=$bound$name/
+    if [ -d "$path" ]; then mkdir "$room/$name"; elif [ -f "$path" ]; then : >"$room/$name"; else continue; fi
+    set -- --bind "$path:$inside/$name:ro" "$@"
+  done
+  set -- "$tool" exec --contain --ipc --pid --pwd "$inside" --bind "$room:$inside" "$@"
   secrets=/htc_secrets
+  # What one job pulled is not the image of another, unless the administrator gives them a cache.
+  [ -n "${APPTAINER_CACHEDIR:-}${SINGULARITY_CACHEDIR:-}" ] || export APPTAINER_DISABLE_CACHE=1 SINGULARITY_DISABLE_CACHE=1
+  [ -n "${APPTAINER_TMPDIR:-}${SINGULARITY_TMPDIR:-}" ] || export "APPTAINER_TMPDIR=$work" "SINGULARITY_TMPDIR=$work"
+  # No variable is for a shell.
+  export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1
 fi
 # "a=b" is a variable to env, and a program to exec.
 case $1 in *=*) set -- sh -c 'exec "$@"' sh "$@" ;; esac
 
-# The program gets the user's variables and this script does not: PATH or LD_PRELOAD of the user is for the image.
+# The program gets the user's variables, and this script does not. Nor does the runtime, which is outside of the image, and may be a script:
+# it would run what BASH_ENV names, and load what LD_PRELOAD does.
+return=$(printf '\r')
 set -- "JOB_NAME=${JOB_NAME:-}" "TEMP_DIR=$inside" "HTCJOB_SECRETS=$secrets" "$@"
 while [ "$variables" -gt 0 ]; do
   variables=$((variables - 1))
   # The name has only digits behind the underscore.
   eval "variable=\$HTCJOB_VARIABLE_$variables; unset HTCJOB_VARIABLE_$variables"
-  case $tool:$variable in
-    ?*:PATH=* | ?*:LD_*=* | ?*:HOME=*) set -- "APPTAINERENV_$variable" "SINGULARITYENV_$variable" "$@" ;;
-    *) set -- "$variable" "$@" ;;
+  if [ -z "$tool" ]; then
+    set -- "$variable" "$@"
+    continue
+  fi
+  # The shell in apptainer, which reads them, takes "\r\n" for "\n".
+  case $variable in
+    *"$return"*)
+      variable=$(printf '%s.' "$variable" | LC_ALL=C sed "s/$return\$/$return$return/")
+      variable=${variable%.}
+      ;;
   esac
+  set -- "APPTAINERENV_$variable" "SINGULARITYENV_$variable" "$@"
 done
 
 cd "$work" || fail "the directory $work cannot be entered"
@@ -151,38 +186,32 @@ while [ -n "$ended" ] && kill -0 "$child" 2>/dev/null; do
 done
 trap - TERM INT HUP
 
-# Outside of the image all jobs have one owner, and a link of the script's leads anywhere: those out of its directory go, before this
-# script, or HTCondor, follows one into the files of another job.
+# Says why there is no output: the operator shows the line in the status of the HTCJob.
+no_output() {
+  echo "thresher: $1" >&2
+  [ -z "$output" ] || echo "thresher: $1" >"$output"
+  output=
+}
+
+# A link of the script's leads anywhere: those out of its directory go, before this script, or HTCondor, follows one into the files of
+# another job. A pipe would let it wait for ever.
 drop_links() {
   # A directory that may not be listed would hide what is in it.
-  find "$work" -type d ! -perm -700 -exec chmod u+rwx {} \; &&
-    find "$work" -type l -exec sh -c '
-      work=$1
+  find "$room" -type d ! -perm -700 -exec chmod u+rwx {} \; &&
+    find "$room" ! -type d ! -type f ! -type l -exec rm -f -- {} + &&
+    find "$room" -type l -exec sh -c '
+      room=$1
       bad=0
       shift
       for link; do
         to=$(readlink -f -- "$link") || to=
-        case $to in "$work"/?*) ;; *) rm -f -- "$link" || bad=1 ;; esac
+        case $to in "$room"/?*) ;; *) rm -f -- "$link" || bad=1 ;; esac
       done
-      exit "$bad"' sh "$work" {} +
-}
-drop_all() {
-  for path in "$work"/* "$work"/.[!.]* "$work"/..?*; do
-    if [ -L "$path" ]; then rm -f -- "$path"; fi
-    case $before in */"${path##*/}"/*) continue ;; esac
-    rm -rf -- "$path"
-  done
+      exit "$bad"' sh "$room" {} +
 }
 [ -z "$tool" ] || drop_links || {
-  echo "thresher: the directory of the job cannot be cleaned of links, so nothing of it is kept" >&2
-  drop_all
-  output=
-}
-
-# Says why there is no output: the operator shows the line in the status of the HTCJob.
-no_output() {
-  echo "thresher: $1" >&2
-  echo "thresher: $1" >"$output"
+  no_output "the directory of the job cannot be cleaned of links, so nothing of it is kept"
+  rm -rf "$room"
 }
 
 # Moves paths of the work directory into the directory that is packed.
@@ -192,19 +221,22 @@ take() {
 
 take_listed() {
   while IFS= read -r name; do
-    place=$(cd -P -- "$work/$(dirname "./$name")" 2>/dev/null && pwd -P) || place=
-    case $place/ in "$work"/*) ;; *) place= ;; esac
-    if [ -z "$place" ] || { [ ! -e "$work/$name" ] && [ ! -L "$work/$name" ]; }; then
+    # What the template of the queue brought is not in the directory of a script that has an image.
+    from=$room
+    case ${bound:-} in */"${name%%/*}"/*) from=$work ;; esac
+    place=$(cd -P -- "$from/$(dirname "./$name")" 2>/dev/null && pwd -P) || place=
+    case $place/ in "$from"/*) ;; *) place= ;; esac
+    if [ -z "$place" ] || { [ ! -e "$from/$name" ] && [ ! -L "$from/$name" ]; }; then
       echo "thresher: the job left no $name" >&2
       continue
     fi
-    mkdir -p "$packed/./$(dirname "./$name")" && mv -- "$work/$name" "$packed/$name" || lost=yes
+    mkdir -p "$packed/./$(dirname "./$name")" && mv -- "$from/$name" "$packed/$name" || lost=yes
   done <"$payload/output-files"
 }
 
 take_all() {
   set --
-  for path in "$work"/* "$work"/.[!.]* "$work"/..?*; do
+  for path in "$room"/* "$room"/.[!.]* "$room"/..?*; do
     name=${path##*/}
     [ -e "$path" ] || [ -L "$path" ] || continue
     case $before in */"$name"/*) continue ;; esac
@@ -228,7 +260,7 @@ pack() {
   }
   if [ -f "$payload/output-files" ]; then take_listed; else take_all; fi
   for name in _condor_stdout _condor_stderr; do
-    [ ! -f "$work/$name" ] || cp "$work/$name" "$packed/$name" || lost=yes
+    [ ! -f "$work/$name" ] || { rm -rf "${packed:?}/$name" && cp "$work/$name" "$packed/$name"; } || lost=yes
   done
   [ -z "$lost" ] || {
     no_output "files of the job cannot be packed: they are not its own, or there is no room"
@@ -246,7 +278,7 @@ pack() {
 
 # A job that was told to end has no time for that.
 [ -z "$output" ] || [ -n "$ended" ] || {
-  rm -f "$work/script.sh"
+  rm -f "$room/script.sh"
   pack
 }
 clean

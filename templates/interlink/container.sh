@@ -62,33 +62,48 @@ within() {
   while IFS= read -r il_line; do
     decode "${il_line#* }"
     case $il_run:${il_decoded%%=*} in
+      # apptainer takes it from the option --home alone.
+      exec:HOME | run:HOME) ;;
+      # Functions of bash: apptainer, where it is a script, would run them outside of the image.
+      exec:BASH_FUNC_* | run:BASH_FUNC_*)
+        il_odd=yes
+        for_apptainer
+        set -- "APPTAINERENV_$il_decoded" "SINGULARITYENV_$il_decoded" "$@"
+        ;;
       # No shell can export these, or apptainer loses them on the other way: a program does.
       *:*[!A-Za-z0-9_]* | *:[0-9]* | *:il_* | *:UID | *:EUID | *:GID | host:PPID | host:BASH* | host:SHELLOPTS | host:IFS | host:OPT* | host:_ | host:RANDOM | host:SRANDOM | host:SECONDS | host:GROUPS | host:HISTCMD | host:DIRSTACK | host:FUNCNAME | host:PIPESTATUS | host:EPOCH* | host:COMP_*)
         il_odd=yes
         set -- "$il_decoded" "$@"
         ;;
       host:*) export "$il_decoded" ;;
-      # apptainer takes it from the option --home alone.
-      *:HOME) ;;
-      # They are for the image: the shell and apptainer have their own.
-      *:PATH | *:TMPDIR | *:LD_* | *:XDG_* | *:APPTAINER* | *:SINGULARITY* | *:GO* | *:PPID | *:BASH* | *:SHELLOPTS | *:IFS | *:OPT* | *:RANDOM | *:SRANDOM | *:SECONDS | *:GROUPS | *:HISTCMD | *:DIRSTACK | *:FUNCNAME | *:PIPESTATUS | *:EPOCH* | *:COMP_* | *:PWD | *:OLDPWD | *:SHLVL | *:LINENO | *:PS? | *:ENV | *:_)
+      # They are for the image: this shell, and apptainer outside of it, would do what they say.
+      *)
+        for_apptainer
         export "APPTAINERENV_$il_decoded" "SINGULARITYENV_$il_decoded"
         ;;
-      *) export "$il_decoded" ;;
     esac
   done <"$payload/e$il_number"
-  [ -z "$il_odd" ] || set -- env "$@"
+  # A name may look like an option.
+  [ -z "$il_odd" ] || set -- env -- "$@"
   [ "$il_run:$il_want" != host:word ] || begin_session "$@"
   exec "$@"
+}
+
+# Makes il_decoded what apptainer gives to its image as it was: the shell in apptainer, which reads it, takes "\r\n" for "\n".
+for_apptainer() {
+  il_return=$(printf '\r')
+  case $il_decoded in *"$il_return"*) ;; *) return 0 ;; esac
+  il_decoded=$(printf '%s.' "$il_decoded" | LC_ALL=C sed "s/$il_return\$/$il_return$il_return/")
+  il_decoded=${il_decoded%.}
 }
 
 # Gives il_place the directory or file of the machine that a mount is for. A container may have put a link into an emptyDir: no mount
 # leaves the volumes by one.
 place() {
-  il_place=$2
   if [ "$1" = host ]; then
-    [ -e "$il_place" ] && return 0
-    why_not "this machine has no $il_place"
+    il_place=
+    leads host-path "$2" && il_place=$il_real && return 0
+    if [ -e "$2" ]; then why_not "$2 leads out of the directories of this machine that may be mounted"; else why_not "this machine has no $2"; fi
     return 1
   fi
   il_place=$pod/volumes/$2

@@ -4,6 +4,9 @@
 # An apptainer without setuid makes a user namespace, which its user may enter: nsenter does it in milliseconds, with the environment and the
 # directory of the container's program. Elsewhere a probe is a second container of the same image (container.sh), with the same /tmp and volumes.
 
+# Variables by which programs load code, or open files, before they do anything of their own. Its user's program has them as it likes.
+il_loaders='LD_|GLIBC_TUNABLES=|GCONV_PATH=|LOCPATH=|NLSPATH=|MALLOC_|TZDIR=|HOSTALIASES='
+
 # find_program NUMBER: gives il_program the first process of the container's program. 1: there is no way in; 2: not yet.
 find_program() {
   il_nsenter=$(command -v nsenter) || return 1
@@ -20,6 +23,8 @@ find_program() {
   if is_starter "$il_child"; then first_child "$il_child" || return 2; fi
   ! is_starter "$il_child" || return 2
   il_program=$il_child
+  # Programs of the machine would have these too, until they are in the container.
+  ! tr '\000' '\n' 2>/dev/null <"/proc/$il_program/environ" | grep -Eq "^($il_loaders)" || return 1
   "$il_nsenter" -t "$il_program" --user --preserve-credentials true 2>/dev/null || return 1
 }
 
@@ -71,6 +76,8 @@ enter() {
   done <"$il_words"
   # A file, since the variables are for this shell.
   tr '\n\000' '\001\n' <"/proc/$il_program/environ" >"$il_environ" || return 125
+  # It may have changed since way_in looked.
+  ! grep -Eq "^($il_loaders)" "$il_environ" || return 125
   il_newline=$(printf '\001')
   il_env=$(command -v env)
   il_odd=
@@ -90,6 +97,7 @@ enter() {
       *) export "$il_line" ;;
     esac
   done <"$il_environ"
-  [ -z "$il_odd" ] || set -- "$il_env" "$@"
+  # A name may look like an option.
+  [ -z "$il_odd" ] || set -- "$il_env" -- "$@"
   exec "$@"
 }

@@ -53,6 +53,15 @@ pull_images() {
     eval "from=\$from_$i uri=\$image_$i cache=\$cache_$i name=\$name_$i"
     case $from in
       same) eval "image_$i=\$image_$uri" ;;
+      path)
+        leads image-path "$uri" || {
+          why="this machine has no image $uri"
+          [ ! -e "$uri" ] || why="the image $uri leads out of the directories with images of this machine"
+          ended "$i" 1 ErrImagePull "$(printf '%s' "$why" | escaped_text 500)"
+          finish_for NotStarted "the image of container $name cannot be used"
+        }
+        eval "image_$i=\$il_real"
+        ;;
       remote)
         target=$pod/images/$i.sif
         if [ "$cache" != - ] && [ -f "$cache" ]; then
@@ -90,7 +99,8 @@ keep_image() {
 # Gives got the working directory of the image in file $1: apptainer keeps what the registry said of it, and does not use it.
 image_directory() {
   got=
-  case $1 in *.sif) ;; *) return ;; esac
+  # A link may have the name.
+  case "$1|$uri" in *.sif\|* | *.sif) ;; *) return ;; esac
   for part in $("$tool" sif list "$1" 2>/dev/null | while IFS=' |' read -r number _ _ _ type; do
     [ "$type" != JSON.Generic ] || echo "$number"
   done); do

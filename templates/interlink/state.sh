@@ -104,6 +104,21 @@ read_pod() {
   done <"$payload/pod"
 }
 
+# Gives il_real where PATH of the machine leads: leads host-path|image-path PATH. 1: it is not there, or a link of it leads out of the
+# directories that the operator allows.
+leads() {
+  il_real=$(readlink -f -- "$2" 2>/dev/null) && [ -e "$il_real" ] || return 1
+  # apptainer would bind another path.
+  case $1:$il_real in host-path:*[,:\\]*) return 1 ;; esac
+  while IFS= read -r il_top; do
+    case $il_top in "$1 "*) ;; *) continue ;; esac
+    decode "${il_top#* }"
+    il_top=$(readlink -f -- "$il_decoded" 2>/dev/null) || continue
+    case $il_real/ in "${il_top%/}"/*) return 0 ;; esac
+  done <"$payload/pod"
+  return 1
+}
+
 # Makes the files that the job brings back, all empty: HTCondor holds a job that ends without one of them. An empty report tells nothing.
 leave_files() {
   i=0

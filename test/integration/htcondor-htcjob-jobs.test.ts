@@ -126,6 +126,7 @@ describe('jobs of HTCJobs on HTCondor', () => {
       '; exit 9',
       '*',
       'a=b\nc',
+      '\r\na\r\n\r\r\nb\r',
       'ü\u{1F41F}',
     ];
     const source = [

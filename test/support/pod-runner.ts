@@ -36,7 +36,14 @@ call=$(for one in "$@"; do printf '[%s]' "$one"; done)
 echo "$call" >>"$where/calls"
 while [ "\${1%.sif}" = "$1" ]; do shift; done
 shift
-exec "$@"
+# The variables of the image; a test looks for those that would change this program where they came.
+for name in \${!APPTAINERENV_@}; do
+  case $name in *_PATH | *_IFS | *_OPTIND) continue ;; esac
+  # As the shell in the real one reads it.
+  value=\${!name}
+  set -- "\${name#APPTAINERENV_}=\${value//$'\\r\\n'/$'\\n'}" "$@"
+done
+exec env "$@"
 `;
 
 /** The shells that a machine may have as its sh. */
@@ -65,6 +72,7 @@ export class PodRunner {
     for (const one of [given, scratch, bin]) mkdirSync(one, { recursive: true });
     writeFileSync(join(bin, 'apptainer'), standIn);
     chmodSync(join(bin, 'apptainer'), 0o755);
+    writeFileSync(join(directory, 'image.sif'), '');
     for (const { name, mode, content } of payload.files ?? []) {
       mkdirSync(dirname(join(given, name)), { recursive: true });
       writeFileSync(join(given, name), Buffer.from(content, 'base64'), { mode });

@@ -15,7 +15,7 @@ describe('the payload of a job of an HTCJob', () => {
     expect({ ...payload, files }).to.deep.equal({
       values: { image: 'centos' },
       files: ['run.sh 755', 'script.sh 755'],
-      argv: ['./run.sh', 'apptainer', 'docker://centos', '2', '0', '2', '/cvmfs', '/afs', 'sh'],
+      argv: ['./run.sh', 'apptainer', 'docker://centos', '-', '2', '0', '2', '/cvmfs', '/afs', 'sh'],
       env: { JOB_NAME: 'zero' },
       output: false,
     });
@@ -91,6 +91,17 @@ describe('the payload of a job of an HTCJob', () => {
     expect(found('none', { runtimes: ['none'] })).to.deep.equal([]);
     expect(found('none', { runtime: 'none', runtimes: [] })).to.deep.equal([]);
     expect(found('apptainer', { runtime: 'none', runtimes: [] })).to.have.length(1);
+  });
+
+  it('hole 2: gets no further job where an earlier version, or other settings, took what is refused now', () => {
+    for (const [changes, why] of [
+      [{ runtime: 'none' }, /^\/spec\/runtime: the runtime is none/],
+      [{ script: { ...script, image: '/etc/shadow' } }, /^\/spec\/script\/image: /],
+      [{ htcopts: 'queue 5' }, /^\/spec\/htcopts: /],
+    ] as const)
+      expect(() =>
+        maker.payload({ resource: htcJob(changes), number: 0, index: 0, secrets: new Map() }),
+      ).to.throw(why);
   });
 
   it('has the lines of htcopts and the GPUs as commands for HTCondor', () => {

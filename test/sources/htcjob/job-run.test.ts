@@ -3,15 +3,12 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -19,6 +16,7 @@ import { bundleScript, outputName } from '../../../src/plugins/htcondor/payload/
 import type { HtcJobSpec, Runtime } from '../../../src/clients/htcjob/resource.ts';
 import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 interface Ended {
   readonly code: number | null;
@@ -48,10 +46,7 @@ for (const shell of ['dash', 'busybox sh'])
   describe(`a job of an HTCJob, run by ${shell}`, () => {
     let directory: string;
     beforeEach(() => {
-      directory = mkdtempSync(join(tmpdir(), 'htcjob-test-'));
-    });
-    afterEach(() => {
-      rmSync(directory, { recursive: true, force: true });
+      directory = temporaryDirectory();
     });
 
     /** As HTCondor runs it: the bundle in the job's directory. */
@@ -91,14 +86,22 @@ for (const shell of ['dash', 'busybox sh'])
     }
     const run = (...given: Parameters<typeof start>) => start(...given).ended;
 
-    /** Writes what it was called with, and runs the command as the image would. */
-    function fakeApptainer(name = 'apptainer'): string {
+    /** Writes what it was called with, and does what a script in the image might do. */
+    function fakeApptainer(name = 'apptainer', script: readonly string[] = []): string {
       const bin = join(directory, 'bin');
       mkdirSync(bin, { recursive: true });
       const fake = [
         '#!/bin/sh',
         `for one in "$@"; do printf '[%s]\\n' "$one"; done >"${directory}/called"`,
         `env >"${directory}/environment"`,
+        ...(script.length === 0
+          ? []
+          : [
+              // Where the image would see /htc_run.
+              'for one in "$@"; do case $one in *:/htc_run) room=${one%:*} ;; esac; done',
+              'cd "$room" || exit 9',
+              ...script,
+            ]),
         'exit 5',
       ];
       writeFileSync(join(bin, name), `${fake.join('\n')}\n`);
@@ -173,8 +176,8 @@ for (const shell of ['dash', 'busybox sh'])
           { number: 2, env: { PATH }, context: { binds } },
         );
         expect({ code, errors }).to.deep.equal({ code: 5, errors: '' });
-        const payload = `${directory}/scratch/thresher-payload:/htc_run/thresher-payload:ro`;
-        const bound = [`${directory}/scratch:/htc_run`, payload, directory].flatMap((one) => ['--bind', one]);
+        const room = `${directory}/scratch/thresher-job:/htc_run`;
+        const bound = [room, directory].flatMap((one) => ['--bind', one]);
         const words = ['exec', '--contain', '--ipc', '--pid', '--pwd', '/htc_run', ...bound];
         expect(called()).to.equal(
           [...words, 'docker://registry.site/a:1', 'bash', '-x', '/htc_run/script.sh', '2']
@@ -184,32 +187,100 @@ for (const shell of ['dash', 'busybox sh'])
       });
 
     it('hole 2: leaves no link out of its directory by which its files, or those of others, would be read outside of the image', async () => {
-      const PATH = fakeApptainer();
       const other = join(directory, 'other-job');
       mkdirSync(other);
       writeFileSync(join(other, 'secret'), 'of another job');
-      const { ended, scratch } = start({ runtime: 'apptainer' }, { env: { PATH } });
       // As the script would from inside of its image.
-      mkdirSync(join(scratch, 'deep'), { recursive: true });
-      for (const [name, to] of [
-        ['_condor_stdout', join(other, 'secret')],
-        ['deep/away', '../../other-job'],
-        ['to-nothing', '/not/there'],
-        ['to itself', 'to itself'],
-        ['-x', '..'],
-        ['inside', 'deep'],
-      ] as const)
-        symlinkSync(to, join(scratch, name));
-      expect((await ended).code).to.equal(5);
-      expect(readdirSync(scratch)).to.not.include.members([
-        '_condor_stdout',
-        'to-nothing',
-        'to itself',
-        '-x',
+      const PATH = fakeApptainer('apptainer', [
+        'mkdir deep "not listed"',
+        `ln -s ${other}/secret _condor_stdout`,
+        'ln -s ../../../other-job deep/away',
+        'ln -s /not/there to-nothing',
+        'ln -s "to itself" "to itself"',
+        'ln -s .. ./-x',
+        'ln -s deep inside',
+        'ln -s ../thresher-payload/send-event.sh thresher-output',
+        'ln -s "$room/../thresher-payload/event" thresher-output.why',
+        'mkfifo waits .job.ad',
+        'ln -s / "not listed/all" && chmod 0 "not listed"',
       ]);
-      expect(readdirSync(join(scratch, 'deep'))).to.deep.equal([]);
-      expect(readdirSync(scratch)).to.include('inside');
+      const { ended, scratch } = start({ runtime: 'apptainer' }, { env: { PATH } });
+      expect((await ended).code).to.equal(5);
+      const room = join(scratch, 'thresher-job');
+      expect(readdirSync(room).toSorted()).to.deep.equal(['deep', 'inside', 'not listed']);
+      expect(readdirSync(join(room, 'deep'))).to.deep.equal([]);
+      expect(readdirSync(join(room, 'not listed'))).to.deep.equal([]);
       expect(readFileSync(join(other, 'secret'), 'utf8')).to.equal('of another job');
+    });
+
+    it('hole 2: runs, reads and writes outside of the image nothing that the script can reach', async () => {
+      const mark = join(directory, 'outside');
+      // The archive, its reason and the script that sends the event: each by a link, by a name, and by words in the message of tar.
+      const PATH = fakeApptainer('apptainer', [
+        `echo 'touch ${mark}' >evil`,
+        'for name in thresher-output thresher-output.new thresher-output.why; do',
+        '  ln -s thresher-payload/send-event.sh "$name"',
+        'done',
+        'mkdir -p thresher-payload keep',
+        `echo 'touch ${mark}' >thresher-payload/send-event.sh`,
+        `echo 'touch ${mark}' >script.sh`,
+        `: >'keep/$(sh evil)' && chmod 0 'keep/$(sh evil)'`,
+        'mkfifo .job.ad',
+      ]);
+      const { ended, scratch } = start(
+        { runtime: 'apptainer', output: { files: ['keep'] } },
+        {
+          env: { PATH, HTCJOB_EVENT_TRIES: '1' },
+          context: { outputBytes: 1e6, events: { url: 'http://127.0.0.1:9/', key: Buffer.alloc(32) } },
+        },
+      );
+      const { code, errors } = await ended;
+      expect(code, errors).to.equal(5);
+      expect(existsSync(mark)).to.equal(false);
+      expect(errors).to.contain('the end of the job was not told');
+      const listed = spawnSync('tar', ['-tf', join(scratch, outputName)], { encoding: 'utf8' }).stdout;
+      expect(listed.split('\n')).to.include('./keep/$(sh evil)');
+    });
+
+    it('hole 2: gives an image what was beside its script to read, and keeps it for a list of outputs', async () => {
+      const PATH = fakeApptainer('apptainer', ['echo result >result.txt']);
+      mkdirSync(join(directory, 'scratch/given'), { recursive: true });
+      for (const [name, text] of [
+        ['given/data', 'of the template'],
+        ['a,b', ''],
+        ['.job.ad', 'ClusterId = 1'],
+        ['_condor_stdout', 'said'],
+        ['.token-of-the-queue', 'secret'],
+      ] as const)
+        writeFileSync(join(directory, 'scratch', name), text);
+      const files = ['result.txt', 'given/data', '.token-of-the-queue'];
+      const { ended, scratch } = start(
+        { runtime: 'apptainer', output: { files } },
+        { env: { PATH }, context: { outputBytes: 1e6 } },
+      );
+      const { errors } = await ended;
+      expect(errors).to.contain('a,b is not in the image');
+      expect(errors).to.contain('the job left no .token-of-the-queue');
+      for (const name of ['given', '.job.ad'])
+        expect(called()).to.contain(`[--bind]\n[${scratch}/${name}:/htc_run/${name}:ro]\n`);
+      expect(called()).to.not.match(/_condor_stdout|thresher-payload/);
+      const listed = spawnSync('tar', ['-tf', join(scratch, outputName)], { encoding: 'utf8' }).stdout;
+      expect(listed.split('\n')).to.include.members(['./result.txt', './given/data', './_condor_stdout']);
+    });
+
+    it('hole 2: begins with a directory of its own that is empty, whatever a job left there that was killed', async () => {
+      const PATH = fakeApptainer('apptainer', ['ls -A >"$room/seen"']);
+      const other = join(directory, 'other-job');
+      const room = join(directory, 'scratch/thresher-job');
+      mkdirSync(room, { recursive: true });
+      writeFileSync(other, 'of another job');
+      for (const name of ['script.sh', '.job.ad']) symlinkSync(other, join(room, name));
+      writeFileSync(join(directory, 'scratch/.job.ad'), 'ClusterId = 1');
+      expect((await run({ runtime: 'apptainer' }, { env: { PATH } })).code).to.equal(5);
+      expect(readFileSync(other, 'utf8')).to.equal('of another job');
+      expect(readFileSync(join(room, 'seen'), 'utf8').trim().split('\n').toSorted()).to.deep.equal(
+        ['.job.ad', 'script.sh', 'seen'].toSorted(),
+      );
     });
 
     it('hole 2: knows its directories by their own names, and is refused an image by a link out of its place', async () => {
@@ -218,16 +289,27 @@ for (const shell of ['dash', 'busybox sh'])
       symlinkSync('scratch', join(directory, 'link'));
       const linked = { PATH, _CONDOR_SCRATCH_DIR: join(directory, 'link') };
       expect((await run({ runtime: 'apptainer' }, { env: linked })).code).to.equal(5);
-      expect(called()).to.include(`[${directory}/scratch/thresher-payload:/htc_run/thresher-payload:ro]`);
-      mkdirSync(join(directory, 'images'));
+      expect(called()).to.include(`[${directory}/scratch/thresher-job:/htc_run]`);
+      for (const name of ['images/real', 'beside']) mkdirSync(join(directory, name), { recursive: true });
       symlinkSync('/', join(directory, 'images/all'));
-      const script = { image: join(directory, 'images/all'), command: 'sh', source: '' };
-      const context = { imagePaths: [join(directory, 'images')] };
-      const { code, errors } = await run({ runtime: 'apptainer', script }, { env: { PATH }, context });
-      expect([code, errors]).to.deep.equal([
-        255,
-        `thresher: the job cannot be run: the image ${script.image} is not there, or leads out of /tmp\n`,
-      ]);
+      symlinkSync('../beside', join(directory, 'images/away'));
+      symlinkSync('real', join(directory, 'images/named'));
+      const places = ['/nowhere', join(directory, 'images')];
+      const runs = (name: string) => {
+        const context = { imagePaths: places };
+        const script = { image: join(directory, 'images', name), command: 'sh', source: '' };
+        return run({ runtime: 'apptainer', script }, { env: { PATH }, context });
+      };
+      for (const name of ['all', 'away', 'none']) {
+        const { code, errors } = await runs(name);
+        expect([code, errors]).to.deep.equal([
+          255,
+          `thresher: the job cannot be run: the image ${directory}/images/${name} is not there, or leads out of ${directory}/images\n`,
+        ]);
+      }
+      expect((await runs('named')).code).to.equal(5);
+      // A link may be another one by now.
+      expect(called()).to.contain(`[${directory}/images/real]\n[sh]`);
     });
 
     it('hole 2: packs no file that lies behind a link of the script', async () => {
@@ -249,29 +331,54 @@ for (const shell of ['dash', 'busybox sh'])
     it('keeps the words of its command for the image, whatever is in them', async () => {
       const PATH = fakeApptainer();
       const command = ['sh', ...hostile];
-      const script = { image: '/cvmfs/images/a b'.replace(' ', '_'), command, source: '' };
-      await run({ script, runtime: 'apptainer' }, { env: { PATH }, context: { imagePaths: ['/cvmfs'] } });
-      const words = ['/cvmfs/images/a_b', ...command, '/htc_run/script.sh', '0'];
+      const image = join(directory, 'images/a_b');
+      mkdirSync(image, { recursive: true });
+      const script = { image, command, source: '' };
+      await run({ script, runtime: 'apptainer' }, { env: { PATH }, context: { imagePaths: [directory] } });
+      const words = [image, ...command, '/htc_run/script.sh', '0'];
       expect(called().endsWith(words.map((one) => `[${one}]\n`).join(''))).to.equal(true, called());
     });
 
-    it('keeps variables that would change the runtime for the image', async () => {
+    it('hole 2: gives variables of the user to the image alone, and not to the runtime', async () => {
       const PATH = fakeApptainer();
-      const env = [
-        { name: 'PATH', value: '/of/the/user' },
-        { name: 'LD_PRELOAD', value: '/of/the/user.so' },
-        { name: 'OTHER', value: 'plain' },
+      const names = [
+        'PATH',
+        'LD_PRELOAD',
+        'BASH_ENV',
+        'ENV',
+        '_WRAPPER_EXEC_CMD',
+        'HTTPS_PROXY',
+        'TMPDIR',
+        'OTHER',
       ];
+      const env = names.map((name) => ({ name, value: `$(of ${name})` }));
       await run({ runtime: 'apptainer', env }, { env: { PATH } });
       const seen = readFileSync(join(directory, 'environment'), 'utf8').split('\n');
+      for (const name of names) {
+        expect(seen).to.include.members([
+          `APPTAINERENV_${name}=$(of ${name})`,
+          `SINGULARITYENV_${name}=$(of ${name})`,
+        ]);
+        expect(seen).to.not.include(`${name}=$(of ${name})`);
+      }
       expect(seen).to.include.members([
         `PATH=${PATH}`,
-        'APPTAINERENV_PATH=/of/the/user',
-        'SINGULARITYENV_PATH=/of/the/user',
-        'APPTAINERENV_LD_PRELOAD=/of/the/user.so',
-        'OTHER=plain',
+        'APPTAINER_NO_EVAL=1',
+        'SINGULARITY_NO_EVAL=1',
+        // What another job pulled is no image of this one.
+        'APPTAINER_DISABLE_CACHE=1',
+        `APPTAINER_TMPDIR=${directory}/scratch`,
       ]);
-      expect(seen.filter((line) => line.startsWith('LD_PRELOAD'))).to.deep.equal([]);
+    });
+
+    it('has a cache of images where the machine says so', async () => {
+      const PATH = fakeApptainer();
+      await run(
+        { runtime: 'apptainer' },
+        { env: { PATH, APPTAINER_CACHEDIR: '/shared', APPTAINER_TMPDIR: '/big' } },
+      );
+      const seen = readFileSync(join(directory, 'environment'), 'utf8');
+      expect(seen).to.contain('APPTAINER_TMPDIR=/big\n').and.to.not.contain('DISABLE_CACHE');
     });
 
     it('says so where a machine has no runtime', async () => {

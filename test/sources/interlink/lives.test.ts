@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -8,7 +8,7 @@ import type { ContainerReport, PodReport } from '../../../src/sources/interlink/
 import type { WorkerStatus } from '../../../src/worker/status.ts';
 import { Dice } from '../../campaign/dice.ts';
 import { SidecarUnderTest } from '../../support/interlink-sidecar.ts';
-import { ownedPrefix } from '../../support/temporary.ts';
+import { ownedPrefix, removeDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 import { type KubeletPod, type TrackedByKubelet, VirtualKubelet } from '../../support/virtual-kubelet.ts';
 
@@ -42,7 +42,7 @@ describe('whole lives of Pods, as the virtual kubelet of interLink sees them', (
   });
   after(async () => {
     await sidecar.stop();
-    rmSync(root, { recursive: true, force: true });
+    removeDirectory(root);
   });
 
   async function restart(): Promise<void> {

@@ -32,6 +32,8 @@ type Resource = JobToMake['resource'];
 /** The parts that all jobs of a resource have in common. */
 interface Shared {
   readonly image: string;
+  /** Where on the machine an image that is a path must be; "-" for others. */
+  readonly place: string;
   readonly command: readonly string[];
   /** "NAME=VALUE" each. */
   readonly variables: readonly string[];
@@ -83,14 +85,14 @@ export class ImageJobs implements JobMaker {
     const { uid, name } = metadata;
     const shared = this.#shared.get(resource) ?? this.#sharedOf(resource, secrets);
     this.#shared.set(resource, shared);
-    const { image, command, variables, files, submit } = shared;
+    const { image, place, command, variables, files, submit } = shared;
     return {
       // For templates that name it: HTCondor's container universe runs the whole worker in it.
       values: { image: spec.script.image },
       files: events === undefined ? files : [...files, eventFile(resource, index, events.key)],
       argv: [
-        ...['./run.sh', spec.runtime ?? usual, image, String(number), String(variables.length)],
-        ...[String(binds.length), ...binds, ...command],
+        ...['./run.sh', spec.runtime ?? usual, image, place, String(number)],
+        ...[String(variables.length), String(binds.length), ...binds, ...command],
       ],
       env: {
         JOB_NAME: name,
@@ -105,13 +107,18 @@ export class ImageJobs implements JobMaker {
   }
 
   #sharedOf(resource: Resource, secrets: JobToMake['secrets']): Shared {
-    const { runtime: usual, events, submitCommands } = this.#context;
+    const { runtime: usual, events, submitCommands, imagePaths } = this.#context;
     const { script, runtime = usual, env = [], htcopts = '', requests } = resource.spec;
     const scripts = jobScripts();
     const { commands, problems } = readSubmitCommands(htcopts, submitCommands);
-    const [refused] = problems;
-    // Of one whose jobs may have been submitted, and whose lines an earlier version took.
-    if (refused !== undefined) throw new ThresherError('payload-wrong', `htcopts: ${refused.message}`);
+    // Of one whose jobs may have been submitted, and which an earlier version or other settings took.
+    const refused = [
+      ...this.#runtimeProblems(runtime),
+      ...imageProblems(script.image, runtime, imagePaths ?? []),
+      ...problems.map(({ message }) => problem('/spec/htcopts', message)),
+    ];
+    const [first] = refused;
+    if (first !== undefined) throw new ThresherError('payload-wrong', `${first.at}: ${first.message}`);
     const gpus = Math.ceil(requests?.gpus ?? 0);
     const submit = {
       // No other backend has them in the needs of a worker.
@@ -120,6 +127,7 @@ export class ImageJobs implements JobMaker {
     };
     return {
       image: imageOf(script.image, runtime),
+      place: placeOfImage(script.image, imagePaths) ?? '-',
       command: commandOf(script.command),
       variables: env.map(({ name, value }) => `${name}=${value}`),
       files: [
@@ -188,8 +196,7 @@ function imageProblems(image: string, runtime: Runtime, imagePaths: readonly str
   if (!isPath) return runtime !== 'container' || isPlain(image) ? [] : wrong('a name has no ".." in it');
   // Beside the script, where the template of the queue may have brought it.
   if (runtime !== 'container' && image.startsWith('./') && isPlain(image.slice(2))) return [];
-  const path = image.replace(/\/+$/, '');
-  if (isPlain(path.slice(1)) && imagePaths.some((directory) => isBelow(path, directory))) return [];
+  if (isPlain(image.replace(/\/+$/, '').slice(1)) && placeOfImage(image, imagePaths) !== undefined) return [];
   return wrong(
     `a path must be below ${imagePaths.join(', ') || 'no directory'} (imagePaths of sources.htcjob)`,
   );
@@ -200,8 +207,9 @@ function isPlain(path: string): boolean {
   return path.split('/').every((part) => !['', '.', '..'].includes(part));
 }
 
-function isBelow(path: string, directory: string): boolean {
-  return path.startsWith(`${directory.replace(/\/+$/, '')}/`);
+function placeOfImage(image: string, imagePaths: readonly string[] = []): string | undefined {
+  const path = image.replace(/\/+$/, '');
+  return imagePaths.find((directory) => path.startsWith(`${directory.replace(/\/+$/, '')}/`));
 }
 
 /** Those that would change how the image is run. */

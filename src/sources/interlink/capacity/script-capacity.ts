@@ -1,3 +1,4 @@
+import { endFromOutside } from '../../../util/own-secrets.ts';
 import { runProgram } from '../../../clients/program.ts';
 import { quantityOf } from '../../../clients/kubernetes/quantity.ts';
 import type { Clock } from '../../../util/clock.ts';
@@ -29,7 +30,7 @@ export function scriptCapacity({ command, ...call }: CapacityScript): AskCapacit
       outputLimit,
       signal,
     });
-    const said = oneLine(end.stderr.trim()).slice(-300);
+    const said = oneLine(endFromOutside(end.stderr, 300));
     if (end.killed === 'time')
       throw new Error(`${name} did not end within ${call.timeLimit / 1000} s and was killed: ${said}`);
     if (end.killed === 'output') throw new Error(`${name} printed more than ${outputLimit} characters`);

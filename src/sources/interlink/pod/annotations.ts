@@ -2,13 +2,14 @@ import { isIP } from 'node:net';
 import { comparedName } from '../../../clients/htcondor/submit-names.ts';
 import { readSubmitCommands, type SubmitCommands } from '../../../clients/htcondor/submit-commands.ts';
 import type { Pod } from '../../../clients/interlink/wire.ts';
-import { containerOptions } from './options.ts';
+import { type Bind, containerOptions } from './options.ts';
 import { type Findings, problem, shown } from './problem.ts';
 
 export interface PodAnnotations {
   readonly submit: SubmitCommands;
   /** Options of apptainer, for each container. */
   readonly options: readonly string[];
+  readonly binds: readonly Bind[];
   /** Stands before names of images that are neither a path nor have a scheme. */
   readonly imageRoot: string;
   /** Shell text of the user, which runs on the machine before the containers. */
@@ -30,7 +31,7 @@ export function annotationsOf(
 ): PodAnnotations {
   const annotations = metadata.annotations ?? {};
   const at = (name: string) => `/pod/metadata/annotations/${name.replaceAll('/', '~1')}`;
-  const options = ['singularity-options', 'singularity-mounts'].flatMap((key) => {
+  const given = ['singularity-options', 'singularity-mounts'].map((key) => {
     const name = `${slurm}/${key}`;
     return containerOptions(annotations[name] ?? '', at(name), rules.hostPaths, findings);
   });
@@ -59,7 +60,8 @@ export function annotationsOf(
       rules.submitCommands,
       findings,
     ),
-    options,
+    options: given.flatMap(({ options }) => options),
+    binds: given.flatMap(({ binds }) => binds),
     imageRoot: annotations[`${slurm}/image-root`] ?? 'docker://',
     preExec: commands.map((name) => `${annotations[name] ?? ''}\n`).join(''),
   };

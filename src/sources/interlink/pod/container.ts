@@ -7,7 +7,7 @@ import { securityOptions } from './options.ts';
 import { actionLines } from './probes.ts';
 import { type Findings, problem, shown } from './problem.ts';
 import { gpuOptions } from './resources.ts';
-import { type PodVolume, isBelow, isRelative } from './volumes.ts';
+import { type PodVolume, isBelow, isPlace, isRelative } from './volumes.ts';
 
 export interface ContainerContext {
   readonly at: string;
@@ -48,6 +48,9 @@ export function containerText(
       ? onMachine(container, findings)
       : [
           ...optionsOf(container, given, findings).map((word) => lineOf('option', word)),
+          ...given.annotations.binds.map(({ mode, source, target }) =>
+            bindLine(mode, 'host', source, target),
+          ),
           ...mountLines(container, given, findings),
           ...lastWords(container, findings),
         ]),
@@ -144,7 +147,11 @@ function directoryLines({ workingDir }: Container, at: string, { problems }: Fin
   return [];
 }
 
-/** Lines `bind ro|rw volume|host SOURCE TARGET`. */
+function bindLine(mode: 'ro' | 'rw', of: 'host' | 'volume', source: string, target: string): string {
+  return fieldsOf('bind', mode, of, source, target);
+}
+
+/** Lines of the volumes: `bind ro|rw volume|host SOURCE TARGET`. */
 function mountLines(
   container: Container,
   { at, volumes, variables }: ContainerContext,
@@ -170,16 +177,11 @@ function mountLines(
         warnings.push(`the directory ${subPath} of volume ${mount.name} must be on the machine`);
       const source = subPath === '' ? volume.path : `${volume.path}/${subPath}`;
       if (!isPlace(source)) return wrong(`${shown(source)} is no path that apptainer can take`);
-      return [fieldsOf('bind', mount.readOnly === true ? 'ro' : 'rw', 'host', source, mount.mountPath)];
+      return [bindLine(mount.readOnly === true ? 'ro' : 'rw', 'host', source, mount.mountPath)];
     }
     // Kubernetes mounts ConfigMaps, Secrets and projected volumes for reading only.
     const readOnly = mount.readOnly === true || volume.kind === 'files';
     const source = subPath === '' ? mount.name : `${mount.name}/${subPath}`;
-    return [fieldsOf('bind', readOnly ? 'ro' : 'rw', 'volume', source, mount.mountPath)];
+    return [bindLine(readOnly ? 'ro' : 'rw', 'volume', source, mount.mountPath)];
   });
-}
-
-/** apptainer ends the path of a bind at a comma or colon, and takes a backslash for an escape. */
-function isPlace(path: string): boolean {
-  return path.startsWith('/') && isText(path) && !/[,:\\\n\r]/.test(path) && !path.split('/').includes('..');
 }

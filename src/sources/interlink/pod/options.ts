@@ -1,5 +1,5 @@
 import type { SecurityContext } from '../../../clients/interlink/wire.ts';
-import { isBelow } from './volumes.ts';
+import { isBelow, isPlace } from './volumes.ts';
 import { type Findings, problem, shown } from './problem.ts';
 
 /** Options of apptainer that a Pod may give. Absent: refused. */
@@ -37,45 +37,65 @@ const taken: Readonly<Record<string, 'flag' | 'value' | 'bind' | 'always'>> = {
   '-p': 'always',
 };
 
+/** A directory or file of the machine that `--bind` names. */
+export interface Bind {
+  readonly mode: 'ro' | 'rw';
+  readonly source: string;
+  readonly target: string;
+}
+
+interface Options {
+  readonly options: readonly string[];
+  readonly binds: readonly Bind[];
+}
+
 /** Words of an annotation such as "--nv --bind /cvmfs:/cvmfs". A directory that it binds must be one that a Pod may mount. */
 export function containerOptions(
   text: string,
   at: string,
   hostPaths: readonly string[],
   { problems }: Findings,
-): readonly string[] {
+): Options {
   const words = text.split(/\s+/).filter((word) => word !== '');
   const options: string[] = [];
+  const binds: Bind[] = [];
+  const refused = (message: string): Options => {
+    problems.push(problem(at, message));
+    return { options: [], binds: [] };
+  };
   for (let index = 0; index < words.length; index++) {
     const [name, inline] = splitOnce(words[index] ?? '');
     const kind = taken[name];
-    if (kind === undefined) {
-      problems.push(
-        problem(at, `the option ${shown(name)} is not taken; it may be ${Object.keys(taken).join(', ')}`),
-      );
-      return [];
-    }
+    if (kind === undefined)
+      return refused(`the option ${shown(name)} is not taken; it may be ${Object.keys(taken).join(', ')}`);
     if (kind === 'always') continue;
     if (kind === 'flag') {
       options.push(name);
       continue;
     }
     const value = inline ?? words[++index];
-    if (value === undefined || value === '' || (inline === undefined && value.startsWith('-'))) {
-      problems.push(problem(at, `the option ${name} has no value`));
-      return [];
+    if (value === undefined || value === '' || (inline === undefined && value.startsWith('-')))
+      return refused(`the option ${name} has no value`);
+    if (kind === 'value') {
+      options.push(name, value);
+      continue;
     }
-    const refused =
-      kind === 'bind'
-        ? value.split(',').find((one) => !isBelow(one.split(':')[0] ?? '', hostPaths))
-        : undefined;
-    if (refused !== undefined)
-      problems.push(
-        problem(at, `the option ${name} names ${shown(refused)}, which the operator does not allow to mount`),
-      );
-    else options.push(name, value);
+    for (const one of value.split(',')) {
+      const bind = bindOf(one);
+      const says = `the option ${name} names ${shown(one)}, which`;
+      if (bind === undefined) return refused(`${says} is not SOURCE, SOURCE:TARGET or SOURCE:TARGET:ro`);
+      if (!isBelow(bind.source, hostPaths)) return refused(`${says} the operator does not allow to mount`);
+      binds.push(bind);
+    }
   }
-  return options;
+  return { options, binds };
+}
+
+/** apptainer takes a backslash for the escape of what follows it: the place would end elsewhere than here. */
+function bindOf(text: string): Bind | undefined {
+  const [source = '', target = source, mode = 'rw', ...rest] = text.split(':');
+  const isBind = isPlace(source) && isPlace(target) && rest.length === 0;
+  return isBind && (mode === 'ro' || mode === 'rw') ? { mode, source, target } : undefined;
 }
 
 function splitOnce(word: string): readonly [string, string | undefined] {

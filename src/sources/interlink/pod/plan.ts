@@ -145,6 +145,9 @@ export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | 
       fieldsOf('grace', grace),
       fieldsOf('log-bytes', context.logBytes),
       fieldsOf('deadline', Math.max(0, spec.activeDeadlineSeconds ?? 0)),
+      // Only the machine of the job knows where a link of these directories leads.
+      ...context.hostPaths.map((path) => lineOf('host-path', path)),
+      ...context.imagePaths.map((path) => lineOf('image-path', path)),
       ...[...volumes]
         .filter(([, { kind }]) => kind === 'files' || kind === 'empty')
         .map(([name]) => fieldsOf('volume', name)),

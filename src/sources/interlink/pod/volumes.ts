@@ -167,6 +167,11 @@ export function isBelow(path: string, prefixes: readonly string[]): boolean {
   return prefixes.some((prefix) => `${plain(path)}/`.startsWith(`${plain(prefix)}/`));
 }
 
+/** apptainer ends the path of a bind at a comma or colon, and takes a backslash for an escape. */
+export function isPlace(path: string): boolean {
+  return path.startsWith('/') && isText(path) && !/[,:\\\n\r]/.test(path) && !path.split('/').includes('..');
+}
+
 /** A path below a directory. */
 export function isRelative(path: string): boolean {
   const parts = path.split('/');

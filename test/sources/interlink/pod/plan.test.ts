@@ -270,8 +270,29 @@ describe('a Pod becomes a job', () => {
       );
       expect(linesOf(plan, 'c0', 'option')).to.deep.equal(['--nv', '--no-mount', 'tmp']);
     });
+    it('directories that it binds become mounts, which the runner looks at as at those of volumes', () => {
+      const plan = planned(
+        annotated({
+          'slurm-job.vk.io/singularity-options': '--bind /cvmfs -B /cvmfs/a:/b,/cvmfs/c:/d:ro',
+          'slurm-job.vk.io/singularity-mounts': '--bind=/cvmfs/e:/f:rw',
+        }),
+        { hostPaths: ['/cvmfs'] },
+      );
+      expect(linesOf(plan, 'c0', 'option')).to.deep.equal([]);
+      expect(linesOf(plan, 'c0', 'bind')).to.deep.equal([
+        'rw host /cvmfs /cvmfs',
+        'rw host /cvmfs/a /b',
+        'ro host /cvmfs/c /d',
+        'rw host /cvmfs/e /f',
+      ]);
+      expect(linesOf(plan, 'pod', 'host-path')).to.deep.equal(['/cvmfs']);
+    });
     for (const option of [
       '--bind /etc:/x',
+      '--bind /cvmfs:x',
+      '--bind /cvmfs:/x:image-src=/etc',
+      '--bind /cvmfs/x\\:/../..:/host',
+      '--bind=/cvmfs/a:/b,/cvmfs/x\\,y:/c',
       '-B /cvmfs:/x,/etc',
       '--security x',
       '--pwd',

@@ -1,16 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { RetrievedPodData } from '../../../../src/clients/interlink/wire.ts';
@@ -19,6 +9,7 @@ import { readReport } from '../../../../src/sources/interlink/pod/report.ts';
 import { type Apptainer, apptainer } from '../../../support/apptainer.ts';
 import { planned, podData } from '../../../support/pods.ts';
 import { until } from '../../../support/until.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 describe('a Pod, run by a real apptainer', () => {
   let directory: string;
@@ -30,10 +21,7 @@ describe('a Pod, run by a real apptainer', () => {
     real[Symbol.dispose]();
   });
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'pod-apptainer-'));
-  });
-  afterEach(() => {
-    rmSync(directory, { recursive: true, force: true });
+    directory = temporaryDirectory();
   });
 
   function start(data: RetrievedPodData, context: Partial<PlanContext> = {}) {

@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readLogTimes } from '../../../../src/sources/interlink/pod/report.ts';
 import { PodRunner, shells } from '../../../support/pod-runner.ts';
 import { podData } from '../../../support/pods.ts';
 import { until } from '../../../support/until.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 /** As interLink's mesh network does it: a script that gets the payload as its arguments, with programs beside it that it leaves behind. */
 const meshScript = (place: string) => `cat <<'EOFMESH' > $TMPDIR/mesh.sh
@@ -29,12 +29,11 @@ for (const shell of shells.filter((one) => !one.startsWith('busybox')))
     let directory: string;
     let runner: PodRunner;
     beforeEach(() => {
-      directory = mkdtempSync(join(tmpdir(), 'pod-around-'));
+      directory = temporaryDirectory();
       runner = new PodRunner(shell, directory);
     });
     afterEach(async () => {
       await until('the job leaves no process', () => runner.left().length === 0);
-      rmSync(directory, { recursive: true, force: true });
     });
     const order = () => readFileSync(join(directory, 'order'), 'utf8');
 

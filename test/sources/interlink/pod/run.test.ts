@@ -1,16 +1,7 @@
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -20,6 +11,7 @@ import { readLogTimes } from '../../../../src/sources/interlink/pod/report.ts';
 import { PodRunner, shells } from '../../../support/pod-runner.ts';
 import { podData } from '../../../support/pods.ts';
 import { until } from '../../../support/until.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
 
 /** Values that a shell, an environment file or a template would take for more than text. */
 const hostile = [
@@ -32,6 +24,7 @@ const hostile = [
   '-n',
   'a=b',
   'line\n\nline\n',
+  '\r\na\r\n\r\r\nb\r',
   'ü\u{1F41F}',
   '%s',
 ];
@@ -41,12 +34,11 @@ for (const shell of shells)
     let directory: string;
     let runner: PodRunner;
     beforeEach(() => {
-      directory = mkdtempSync(join(tmpdir(), 'pod-test-'));
+      directory = temporaryDirectory();
       runner = new PodRunner(shell, directory);
     });
     afterEach(async () => {
       await until('the job leaves no process', () => runner.left().length === 0);
-      rmSync(directory, { recursive: true, force: true });
     });
     const start = (data: RetrievedPodData, context: Partial<PlanContext> = {}) => runner.start(data, context);
     const image = () => join(directory, 'image.sif');
@@ -131,6 +123,27 @@ for (const shell of shells)
       );
     });
 
+    it('hole 2: gives variables of the user to the image alone: apptainer, outside of it, may be a script', async () => {
+      const mark = join(directory, 'outside');
+      writeFileSync(join(directory, 'evil'), `touch ${mark}`);
+      const evil: Readonly<Record<string, string>> = {
+        BASH_ENV: join(directory, 'evil'),
+        'BASH_FUNC_printf%%': `() { touch ${mark}; }`,
+        _WRAPPER_EXEC_CMD: join(directory, 'evil'),
+        https_proxy: 'http://127.0.0.1:9',
+        '--split-string': `sh -c 'touch ${mark}'`,
+        '-S': `touch ${mark}`,
+      };
+      const env = Object.entries(evil).map(([name, value]) => ({ name, value }));
+      const { ended, file } = start(podData({ image: image(), command: ['sh', '-c', 'env'], env }));
+      const { code, errors } = await ended;
+      expect([code, errors]).to.deep.equal([0, '']);
+      expect(existsSync(mark)).to.equal(false);
+      const seen = file('main.log').split('\n');
+      for (const name of ['BASH_ENV', '_WRAPPER_EXEC_CMD', 'https_proxy'])
+        expect(seen).to.include(`${name}=${evil[name] ?? ''}`);
+    });
+
     it('an environment is of its container alone', async () => {
       const containers = ['a', 'b'].map((name) => ({
         ...main('echo "$WHO"', { env: [{ name: 'WHO', value: name }] }),
@@ -163,6 +176,51 @@ for (const shell of shells)
       expect(calls()[0]).to.contain(
         `[--bind][${below}/conf:/conf:ro][--bind][${below}/conf/a.bin:/etc/one:ro][--bind][${below}/scratch:/scratch:ro]`,
       );
+    });
+
+    it('hole 2: mounts and opens what the operator allows by where it really is', async () => {
+      const [allowed, secret] = [join(directory, 'allowed'), join(directory, 'secret')];
+      for (const made of [join(allowed, 'real'), secret]) mkdirSync(made, { recursive: true });
+      for (const file of [join(allowed, 'x:1.sif'), join(secret, 'x:1.sif'), join(secret, 'plain')])
+        writeFileSync(file, '');
+      const links = { inner: 'real', out: secret, up: '..', 'out.sif': join(secret, 'x:1.sif') };
+      for (const [name, to] of Object.entries(links)) symlinkSync(to, join(allowed, name));
+      const rules = { hostPaths: [allowed], imagePaths: [allowed] };
+      const mounted = async (path: string, subPath?: string) => {
+        const volumeMounts = [{ name: 'v', mountPath: '/data', ...(subPath !== undefined && { subPath }) }];
+        const image = join(allowed, 'x:1.sif');
+        const data = podData(
+          { image, command: ['true'], volumeMounts },
+          { volumes: [{ name: 'v', hostPath: { path } }] },
+        );
+        const { report } = await start(data, rules).ended;
+        return report['main'];
+      };
+      expect(await mounted(join(allowed, 'inner'))).to.include({ exitCode: 0 });
+      expect(calls().at(-1)).to.contain(`[--bind][${allowed}/real:/data:rw][${allowed}/x:1.sif]`);
+      for (const [path, subPath] of [
+        [join(allowed, 'out')],
+        [join(allowed, 'out/plain')],
+        [join(allowed, 'up')],
+        [allowed, 'out'],
+      ] as const) {
+        const state = await mounted(path, subPath);
+        expect(state, path).to.include({ exitCode: 125 });
+        expect(state?.message).to.match(/leads out of the directories of this machine that may be mounted$/);
+      }
+      expect((await mounted(join(allowed, 'none')))?.message).to.match(/^this machine has no /);
+      const bound = { 'slurm-job.vk.io/singularity-mounts': `--bind ${allowed}/out:/x` };
+      const container = { image: join(allowed, 'x:1.sif'), command: ['true'] };
+      const { report } = await start(podData(container, {}, { annotations: bound }), rules).ended;
+      expect(report['main']).to.include({ exitCode: 125 });
+      expect(calls()).to.have.length(1);
+      const opened = await start(podData({ ...container, image: join(allowed, 'out.sif') }), rules).ended;
+      expect(opened.report['main']).to.include({
+        exitCode: 1,
+        reason: 'ErrImagePull',
+        message: `the image ${allowed}/out.sif leads out of the directories with images of this machine`,
+      });
+      expect(calls()).to.have.length(1);
     });
 
     it('defect 4: leaves the report and the logs, and wipes all else', async () => {
