@@ -75,18 +75,25 @@ export function submitText(value: string): string {
 
 function valueRefusal(key: string, value: string): string | undefined {
   if (value === '') return 'it has no value';
+  if (/^allowed_(job|execute)_duration$/i.test(key) && !/^[1-9]\d{0,8}$/.test(value))
+    return `its value is ${shown(value)}; it must be a whole number of seconds`;
   if (/[\u0000-\u0008\u000a-\u001f\u007f\u0085\u2028\u2029]/.test(value) || !value.isWellFormed())
     return 'its value has a control character; it must be one line of text';
   if (value.endsWith('\\'))
     return 'its value ends with a backslash, by which the next line would be a part of it';
   const macro = (/\$\$/.exec(value) ?? /\$\w*\(/.exec(value.replaceAll(ownNumbers, '')))?.[0];
-  if (macro === undefined) return key.toLowerCase() === 'requirements' ? wholeRefusal(value) : undefined;
+  if (macro === undefined) return joined.has(key.toLowerCase()) ? wholeRefusal(value) : undefined;
   return `"${macro}" begins a macro, which could bring in what is not in the text; only $(ClusterId) and $(ProcId) are taken`;
 }
 
-/** The requirements of the template stand in parentheses beside these: a text that closes its own would take their place. */
+/** Expressions that a template's of the same name counts beside. */
+const joined: ReadonlySet<string> = new Set([
+  ...['requirements', 'periodic_hold', 'periodic_release', 'periodic_remove'],
+]);
+
+/** The template's own stands in parentheses beside such an expression: a text that closes its own would take their place. */
 function wholeRefusal(expression: string): string | undefined {
-  const rule = 'the requirements of the queue count beside these';
+  const rule = 'those of the queue count beside it';
   if (expression.includes('\\"'))
     return `it has a backslash before a quotation mark; ${rule}, so write no such text`;
   const code = expression.replaceAll(/"[^"]*"/g, '');

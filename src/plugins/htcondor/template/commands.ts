@@ -32,11 +32,12 @@ export function ownNumbersOf(commands: SubmitCommands = {}): Values {
 }
 
 /**
- * The statements of a template with the commands that a payload brings. They come last, so that they win; the requirements of both
- * must be met, since a template's keep jobs away from machines where they cannot run.
+ * The statements of a template with the commands that a payload brings. They come last, so that they win. What keeps jobs away from
+ * machines, or bounds them, is no payload's to take away: the requirements and the concurrency limits of both count, of two durations the
+ * shorter one, what either holds or removes is held or removed, and no payload releases what a bound of the queue holds.
  * @param commands of one worker; another one may have other numbers (`ownNumbersOf`)
  * @param allowed `submitCommands` of the queue
- * @throws ThresherError `payload-wrong` for a command that thresher hands to no job
+ * @throws ThresherError `payload-wrong` for a command that thresher hands to no job, or that cannot stand beside the template's
  */
 export function withCommands(
   statements: readonly Statement[],
@@ -51,9 +52,10 @@ export function withCommands(
         `payload/submit: ${key} cannot be given to HTCondor: ${refusal}`,
       );
     const text = submitText(value);
-    const before = key.toLowerCase() === 'requirements' ? lastRequirements(statements) : undefined;
+    const together = joins[key.toLowerCase()];
+    const before = together === undefined ? undefined : commandBefore(statements, key);
     const render: Command['render'] = (values) => {
-      if (before !== undefined) return `(${before.render(values)}) && (${text})`;
+      if (together !== undefined) return together(text, before?.render(values), values, statements);
       const own = values[nameOfOwn(key)];
       return typeof own === 'string' ? own : text;
     };
@@ -62,8 +64,70 @@ export function withCommands(
   return added.length === 0 ? statements : [...statements, ...added];
 }
 
-function lastRequirements(statements: readonly Statement[]): Command | undefined {
-  return statements.findLast(
-    (one): one is Command => one.kind === 'command' && one.key.toLowerCase() === 'requirements',
-  );
+type Join = (
+  text: string,
+  before: string | undefined,
+  values: Values,
+  statements: readonly Statement[],
+) => string;
+
+/** How a payload's command and the template's of the same name count together. */
+const joins: Readonly<Record<string, Join>> = {
+  requirements: (text, before) => (before === undefined ? text : `(${before}) && (${text})`),
+  concurrency_limits: (text, before = '') => (before.trim() === '' ? text : `${before}, ${text}`),
+  concurrency_limits_expr: (text) => text,
+  allowed_job_duration: shorterOf,
+  allowed_execute_duration: shorterOf,
+  periodic_hold: eitherOf,
+  periodic_remove: eitherOf,
+  periodic_release: (text, before, _, statements) =>
+    eitherOf(`(${text}) && ${notHeldByABound(statements)}`, before),
+};
+
+function shorterOf(text: string, before: string | undefined, { maxWalltime }: Values): string {
+  const ofQueue = typeof maxWalltime === 'number' ? String(maxWalltime) : undefined;
+  const bounds = [text, before, ofQueue].flatMap((bound = '') => {
+    const said = bound.trim();
+    return said === '' || Number(said) <= 0 ? [] : [said];
+  });
+  const isPlain = bounds.every((bound) => Number(bound) > 0);
+  // A template may have an expression, which only HTCondor knows the value of.
+  return isPlain ? String(Math.min(...bounds.map(Number))) : `min({${bounds.join(', ')}})`;
+}
+
+function eitherOf(text: string, before: string | undefined): string {
+  return before === undefined ? text : `(${before}) || (${text})`;
+}
+
+/** Source: HTCondor 23.9, `condor_holdcodes.h`: 46 and 47 are the allowed durations, 3 is `periodic_hold`. */
+function notHeldByABound(statements: readonly Statement[]): string {
+  const holds = statements.some((one) => one.kind === 'command' && one.key.toLowerCase() === 'periodic_hold');
+  return `!member(HoldReasonCode, {${holds ? '3, ' : ''}46, 47})`;
+}
+
+/**
+ * The template's command that counts beside a payload's.
+ * @throws ThresherError `payload-wrong` where it cannot be told which one that is, or both cannot be said
+ */
+function commandBefore(statements: readonly Statement[], key: string): Command | undefined {
+  const name = key.toLowerCase();
+  const refused = (why: string) =>
+    new ThresherError('payload-wrong', `payload/submit: ${key} cannot be given to HTCondor: ${why}`);
+  let depth = 0;
+  let last: Command | undefined;
+  for (const one of statements) {
+    if (one.kind === 'verbatim' && /^if\b/i.test(one.text)) depth++;
+    if (one.kind === 'verbatim' && /^endif\b/i.test(one.text)) depth--;
+    if (one.kind !== 'command') continue;
+    const its = one.key.toLowerCase();
+    // HTCondor takes either a list or an expression.
+    if (name.startsWith('concurrency_limits') && its.startsWith('concurrency_limits'))
+      if (its !== name || its.endsWith('_expr'))
+        throw refused(`the template of the queue has ${one.key}, which counts for all its jobs`);
+    if (its !== name) continue;
+    if (depth > 0)
+      throw refused(`the template of the queue has its own on line ${one.line}, between "if" and "endif"`);
+    last = one;
+  }
+  return last;
 }

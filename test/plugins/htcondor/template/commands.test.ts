@@ -1,16 +1,18 @@
 import { expect } from 'chai';
 import { withCommands } from '../../../../src/plugins/htcondor/template/commands.ts';
+import type { Values } from '../../../../src/plugins/htcondor/template/placeholders.ts';
 import { parseTemplate } from '../../../../src/plugins/htcondor/template/template.ts';
 
 function lines(
   text: string,
   commands: Readonly<Record<string, string>>,
   allowed: readonly string[] = [],
+  values: Values = {},
 ): string[] {
   const loaded = parseTemplate(`executable: /bin/true\n${text}`, 'a.yaml', {});
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   return withCommands(loaded.template.statements, commands, allowed).flatMap((one) =>
-    one.kind === 'command' ? [`${one.key} = ${one.render({})}`] : [],
+    one.kind === 'command' ? [`${one.key} = ${one.render(values)}`] : [],
   );
 }
 
@@ -31,6 +33,67 @@ describe('commands of a payload in a submit description', () => {
     expect(lines('requirements: Arch == "X86_64"', { Requirements: 'Memory > 5 || true' }).at(-1)).to.equal(
       'Requirements = (Arch == "X86_64") && (Memory > 5 || true)',
     );
+  });
+
+  it('leave the limits of the template and of the queue in force', () => {
+    const last = (text: string, commands: Readonly<Record<string, string>>, maxWalltime?: number) =>
+      lines(text, commands, [], maxWalltime === undefined ? {} : { maxWalltime }).at(-1);
+    expect(last('concurrency_limits: site', { concurrency_limits: 'NONE' })).to.equal(
+      'concurrency_limits = site, NONE',
+    );
+    expect(last('', { Concurrency_Limits: 'licence' })).to.equal('Concurrency_Limits = licence');
+    for (const [text, wanted, maxWalltime, given] of [
+      ['', '99999999', 3600, '3600'],
+      ['', '60', 3600, '60'],
+      ['', '60', 0, '60'],
+      ['', '60', undefined, '60'],
+      ['allowed_execute_duration: "50"', '60', 3600, '50'],
+      ['allowed_execute_duration: A + B', '60', undefined, 'min({60, A + B})'],
+      ['allowed_execute_duration: 24 * 3600', '999999999', 0, 'min({999999999, 24 * 3600})'],
+      ['allowed_execute_duration: 24 * 3600', '60', 50, 'min({60, 24 * 3600, 50})'],
+    ] as const)
+      expect(last(text, { allowed_execute_duration: wanted }, maxWalltime)).to.equal(
+        `allowed_execute_duration = ${given}`,
+      );
+    expect(last('', { allowed_job_duration: '99' }, 10)).to.equal('allowed_job_duration = 10');
+  });
+
+  it('hold and remove beside the template, and release nothing that a bound of the queue holds', () => {
+    const last = (text: string, key: string, value: string) => lines(text, { [key]: value }).at(-1);
+    for (const key of ['periodic_hold', 'periodic_remove']) {
+      expect(last(`${key}: A`, key, 'false')).to.equal(`${key} = (A) || (false)`);
+      expect(last('', key, 'B')).to.equal(`${key} = B`);
+    }
+    expect(last('', 'periodic_release', 'true')).to.equal(
+      'periodic_release = (true) && !member(HoldReasonCode, {46, 47})',
+    );
+    expect(last('periodic_hold: A', 'Periodic_Release', 'true')).to.equal(
+      'Periodic_Release = (true) && !member(HoldReasonCode, {3, 46, 47})',
+    );
+    expect(last('periodic_release: A', 'periodic_release', 'B')).to.equal(
+      'periodic_release = (A) || ((B) && !member(HoldReasonCode, {46, 47}))',
+    );
+    for (const value of ['true) || (true', 'true // ', '"', 'false) // )'])
+      expect(() => last('', 'periodic_release', value), value).to.throw(/whole expression|quotation/);
+  });
+
+  it('are refused where they cannot stand beside those of the template', () => {
+    for (const [text, key, why] of [
+      ['concurrency_limits: site', 'concurrency_limits_expr', /counts for all its jobs/],
+      ['concurrency_limits_expr: Owner', 'concurrency_limits', /counts for all its jobs/],
+      ['concurrency_limits_expr: Owner', 'concurrency_limits_expr', /counts for all its jobs/],
+    ] as const)
+      expect(() => lines(text, { [key]: 'x' }), text).to.throw(why);
+    const text = 'executable = /bin/true\nif X\nrequirements = A\nelse\nrequirements = B\nendif\nqueue\n';
+    const loaded = parseTemplate(text, 'a.sdf', {});
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+    const { statements } = loaded.template;
+    expect(() => withCommands(statements, { requirements: 'C' })).to.throw(/between "if" and "endif"/);
+    expect(withCommands(statements, { rank: 'C' })).to.have.length(statements.length + 1);
+    for (const value of ['1 + 1', '-1', '', '1e9', 'MaxTime'])
+      expect(() => lines('', { allowed_job_duration: value }), value).to.throw(
+        /whole number of seconds|no value/,
+      );
   });
 
   it('are those that the queue allows beside the lists', () => {
