@@ -47,6 +47,9 @@ export interface DeskParts {
   outputsOf(worker: WorkerRecord): Promise<OutputReader | undefined>;
 }
 
+/** Origins that one transaction ends. */
+const endedAtOnce = 1000;
+
 /** The side of the daemon that one source works with: it sees the workers of its own kind alone. */
 export class SourceDesk implements Desk {
   readonly #kind: string;
@@ -64,7 +67,9 @@ export class SourceDesk implements Desk {
   /** @throws ThresherError `request-refused`, and those of the store */
   async end(origins: readonly OriginKey[], reason: string): Promise<void> {
     for (const origin of origins) requireOrigin(origin);
-    if (origins.length > 0) await this.#parts.ledger.endOrigins(this.#kind, origins, reason);
+    // Between two transactions others get their turn.
+    for (let at = 0; at < origins.length; at += endedAtOnce)
+      await this.#parts.ledger.endOrigins(this.#kind, origins.slice(at, at + endedAtOnce), reason);
   }
 
   /** @throws ThresherError `request-refused`, and those of the store */

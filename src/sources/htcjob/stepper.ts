@@ -1,6 +1,7 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { Desk, Log, Request } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
+import { fromOutside } from '../../util/own-secrets.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { awaitImport } from './await-import.ts';
@@ -181,7 +182,8 @@ export class Stepper {
     const workerId = jobs.find(isHeld)?.facts?.workerId;
     const detail = workerId == null ? undefined : await this.#parts.desk.detail(workerId);
     const { HoldReason: reason } = (detail ?? {}) as { readonly HoldReason?: unknown };
-    return typeof reason === 'string' ? reason : undefined;
+    // Its words are of HTCondor and of what it ran, and everybody who may read the HTCJob reads them.
+    return typeof reason === 'string' ? fromOutside(reason) : undefined;
   }
 
   /**
@@ -299,7 +301,8 @@ export class Stepper {
     } catch (error) {
       const why = toReason(error);
       log.warn('outputs of a deleted HTCJob could not be removed', { htcjob: tracked.name, ...why });
-      return this.#waitToGo(tracked, { left, why }, signal);
+      await this.#waitToGo(tracked, { left, why }, signal);
+      return looks.failed;
     }
     await cluster.setFinalizer(tracked.meta, false, signal);
     log.info('HTCJob deleted', { htcjob: tracked.name });

@@ -181,20 +181,20 @@ describe('a step of a HTCJob', () => {
       site.left = 1;
       site.whyLeft.set(1, { code: 'htcondor-removing', message: 'job 7.0 was removed' });
       const tracked = site.track(htcJob({ output: {} }), claimed, deleted);
-      const untilSaid = async (reason: string) => {
+      const untilSaid = async (reason: string, pause: number) => {
         for (let turn = 0; turn < 100 && site.asked.at(-1) !== `status ${reason}`; turn++) {
-          expect(await site.step(tracked)).to.equal(500);
+          expect(await site.step(tracked)).to.equal(pause);
           await site.clock.advance(1000);
         }
         return last()?.conditions?.find(({ type }) => type === 'Deleting')?.message;
       };
-      expect(await untilSaid('JobsLeft')).to.match(
+      expect(await untilSaid('JobsLeft', 500)).to.match(
         /1 of them live.*\(htcondor-removing: job 7.0 was removed\)$/,
       );
       // Nothing of its outputs is awaited before the workers are gone.
       expect(new Set(steps)).to.deep.equal(new Set(['letGo']));
       site.left = 0;
-      expect(await untilSaid('OutputsLeft')).to.match(
+      expect(await untilSaid('OutputsLeft', 5000)).to.match(
         /outputs are removed \(.*the directory of outputDir hangs\)$/,
       );
       expect(site.asked).not.to.include('finalizer');

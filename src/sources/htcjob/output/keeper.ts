@@ -3,7 +3,7 @@ import type { Clock } from '../../../util/clock.ts';
 import { messageOf, toReason } from '../../../worker/errors.ts';
 import { type HtcJobStatus, jobCount } from '../../../clients/htcjob/resource.ts';
 import { attemptOf, fromRanges } from '../../../clients/htcjob/numbers.ts';
-import { hasEnded } from '../facts.ts';
+import { hasEnded, type JobFacts } from '../facts.ts';
 import { hasEndedForGood, type Judgement } from '../judge.ts';
 import type { Tracked } from '../tracked.ts';
 import { Agenda } from '../agenda.ts';
@@ -30,6 +30,7 @@ const atOnce = 4;
 const pauses = { first: 2000, longest: 60_000 };
 /** How the runner of a job begins the line that says why there is no archive. */
 const saidByRunner = 'thresher: ';
+const nothingHeld = 'it was ended before it could leave one, or never ran';
 /** Longest such line, bytes: an archive is longer. */
 const longestLine = 511;
 
@@ -39,7 +40,9 @@ interface Known {
   readonly name: string;
   readonly due: Map<number, number | undefined>;
   readonly kept: Set<number>;
-  /** Workers of attempts that are not the last of their job: nobody wants what they left. */
+  /** Workers whose output has its name since this daemon started, and that may still hold it. */
+  readonly placed: Set<number>;
+  /** Workers of attempts that another one followed: nobody wants what they left. */
   readonly replaced: Map<number, 'held' | 'dropped'>;
   /** By job number: why it has none. */
   readonly missing: Map<number, string>;
@@ -83,14 +86,21 @@ export class OutputKeeper implements Outputs {
     if (tracked.spec.output === undefined) return;
     const known = this.#of(tracked);
     let isNew = false;
-    for (const workerId of replaced(tracked, jobs)) {
+    const lasts = lastsOf(tracked);
+    for (const workerId of replaced(tracked, lasts)) {
       if (known.replaced.has(workerId)) continue;
       known.replaced.set(workerId, 'held');
       isNew = true;
     }
-    for (const { number, outcome, facts } of jobs) {
-      if (!hasEndedForGood({ outcome }) || known.kept.has(number) || known.missing.has(number)) continue;
-      if (known.due.has(number)) continue;
+    for (const { number, outcome, facts: judged } of jobs) {
+      if (!hasEndedForGood({ outcome })) {
+        // It is run again, since its limit was raised: what an earlier attempt left is not its output.
+        for (const told of [known.kept, known.missing, known.due]) told.delete(number);
+        continue;
+      }
+      if (known.kept.has(number) || known.missing.has(number) || known.due.has(number)) continue;
+      // A further attempt may have been asked for, and have ended before it had a worker.
+      const facts = outcome === 'succeeded' ? judged : (lasts.get(number)?.facts ?? judged);
       known.due.set(number, facts?.workerId ?? undefined);
       isNew = true;
     }
@@ -141,6 +151,7 @@ export class OutputKeeper implements Outputs {
       parts: directoryOf(meta, spec),
       name,
       due: new Map(),
+      placed: new Set(),
       replaced: new Map(),
       kept: fromRanges(status?.outputIndexes, count),
       missing: new Map([...fromRanges(status?.outputMissing, count)].map((number) => [number, ''])),
@@ -157,21 +168,22 @@ export class OutputKeeper implements Outputs {
     const known = this.#known.get(uid);
     if (known === undefined) return;
     const { log, changed, desk } = this.#parts;
+    let undropped: string | undefined;
     try {
       const held = [...known.replaced].flatMap(([workerId, state]) => (state === 'held' ? [workerId] : []));
       if (held.length > 0) await desk.dropOutputs(held);
       for (const workerId of held) known.replaced.set(workerId, 'dropped');
     } catch (error) {
       log.warn('outputs of repeated jobs could not be dropped', { htcjob: known.name, ...toReason(error) });
-      this.#agenda.add(uid, known.pause);
+      undropped = `repeated jobs, which is to be dropped: ${messageOf(error)}`;
     }
     for (const [number, workerId] of [...known.due]) {
       if (isOver(known, signal)) return;
       try {
         await this.#bringOne(known, number, workerId, signal);
-        known.due.delete(number);
+        if (known.due.get(number) === workerId) known.due.delete(number);
         known.trouble = undefined;
-        known.pause = pauses.first;
+        if (undropped === undefined) known.pause = pauses.first;
       } catch (error) {
         if (signal.aborted) return;
         known.trouble = `job ${number}: ${messageOf(error)}`;
@@ -186,7 +198,12 @@ export class OutputKeeper implements Outputs {
         return;
       }
     }
+    known.trouble = undropped;
     changed(uid);
+    if (undropped === undefined) return;
+    // Nobody looks after them once the daemon was restarted: then a sweep drops them with their workers.
+    this.#agenda.add(uid, known.pause);
+    known.pause = Math.min(2 * known.pause, pauses.longest);
   }
 
   async #bringOne(
@@ -197,19 +214,30 @@ export class OutputKeeper implements Outputs {
   ): Promise<void> {
     const { desk, place, log } = this.#parts;
     const { parts, name } = known;
-    // A daemon that was killed after it gave the output its name.
-    if (!(await place.has(parts, String(number)))) {
-      const why =
-        workerId === undefined
-          ? 'its job never ran, or is no longer known'
+    const isThere = await place.has(parts, String(number));
+    const fetched =
+      workerId === undefined
+        ? 'its job never ran, or is no longer known'
+        : known.placed.has(workerId)
+          ? undefined
           : await this.#fetch(known, number, workerId, signal);
-      if (why !== undefined) {
-        known.missing.set(number, why);
-        log.info('a job of a HTCJob has no output', { htcjob: name, job: number, why });
-      }
+    // A daemon that was killed after it kept an output finds no other; what it kept of an earlier attempt is another one's.
+    const isKept = fetched === undefined || (isThere && (workerId === undefined || fetched === nothingHeld));
+    const why = isKept ? undefined : fetched;
+    if (isThere && !isKept) await place.remove([...parts, String(number)]);
+    if (fetched === undefined && workerId !== undefined) known.placed.add(workerId);
+    // Once the status says it, nobody comes back to it.
+    if (workerId !== undefined) {
+      await desk.dropOutputs([workerId]);
+      known.placed.delete(workerId);
     }
-    if (!known.missing.has(number)) known.kept.add(number);
-    if (workerId !== undefined) await desk.dropOutputs([workerId]);
+    if (!known.due.has(number) || known.due.get(number) !== workerId) return;
+    if (why === undefined) {
+      known.kept.add(number);
+      return;
+    }
+    known.missing.set(number, why);
+    log.info('a job of a HTCJob has no output', { htcjob: name, job: number, why });
   }
 
   /** @returns why there is none, for good */
@@ -221,7 +249,7 @@ export class OutputKeeper implements Outputs {
   ): Promise<string | undefined> {
     const { desk, place, bounds, onFiles, log } = this.#parts;
     await using output = await desk.output(workerId, signal);
-    if (output === undefined) return 'it was ended before it could leave one, or never ran';
+    if (output === undefined) return nothingHeld;
     if (output.bytes <= longestLine) return saidIn(await textOf(output.read()));
     if (output.bytes > 2 * bounds.bytes) return `it has more than the ${bounds.bytes} bytes that are kept`;
     const fill = (directory: string) => unpack(output.read(), directory, bounds, onFiles);
@@ -242,11 +270,30 @@ export class OutputKeeper implements Outputs {
   }
 }
 
-/** Workers of attempts that have ended, and that are not the ones by which their jobs are judged. */
-function replaced({ attempts }: Pick<Tracked, 'attempts'>, jobs: Judgement['jobs']): readonly number[] {
+interface Attempt {
+  readonly index: number;
+  readonly facts: JobFacts;
+}
+
+/** The last attempt at each job that had a worker. One that is only wanted, or had none, replaces no other. */
+function lastsOf({ attempts }: Pick<Tracked, 'attempts'>): ReadonlyMap<number, Attempt> {
+  const lasts = new Map<number, Attempt>();
+  for (const [index, facts] of attempts) {
+    const { number } = attemptOf(index);
+    if (facts.workerId != null && index > (lasts.get(number)?.index ?? -1))
+      lasts.set(number, { index, facts });
+  }
+  return lasts;
+}
+
+/** Workers of attempts that have ended, and that another one with a worker followed. */
+function replaced(
+  { attempts }: Pick<Tracked, 'attempts'>,
+  lasts: ReturnType<typeof lastsOf>,
+): readonly number[] {
   return [...attempts].flatMap(([index, facts]) => {
-    const isLast = jobs[attemptOf(index).number]?.index === index;
-    return !isLast && hasEnded(facts) && facts.workerId != null ? [facts.workerId] : [];
+    const isReplaced = index < (lasts.get(attemptOf(index).number)?.index ?? index);
+    return isReplaced && hasEnded(facts) && facts.workerId != null ? [facts.workerId] : [];
   });
 }
 

@@ -119,7 +119,15 @@ export class OutputPlace {
         throw error;
       }
       await this.#onFiles('keeping an output', async () => {
-        await rename(partial, `${directory}/${name}`);
+        const path = `${directory}/${name}`;
+        try {
+          await rename(partial, path);
+        } catch (error) {
+          if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
+          // That of an earlier attempt. A daemon that is killed here makes it again.
+          await rm(path, { recursive: true, force: true });
+          await rename(partial, path);
+        }
         await handle.sync();
       });
       return { filled };

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import type { HtcJobStatus } from '../../../../src/clients/htcjob/resource.ts';
 import type { LeftOutput } from '../../../../src/plugins/contracts/index.ts';
 import type { JobFacts } from '../../../../src/sources/htcjob/facts.ts';
+import type { Judged } from '../../../../src/sources/htcjob/judge.ts';
 import { OutputKeeper } from '../../../../src/sources/htcjob/output/keeper.ts';
 import { OutputPlace } from '../../../../src/sources/htcjob/output/place.ts';
 import { Tracked } from '../../../../src/sources/htcjob/tracked.ts';
@@ -28,6 +29,8 @@ describe('the keeper of outputs', () => {
   let left: Map<number, (Buffer | Error | undefined)[]>;
   let asked: number[];
   let dropped: number[];
+  /** How many of the next drops fail. */
+  let untold: number;
   let tracked: Tracked;
 
   beforeEach(() => {
@@ -37,6 +40,7 @@ describe('the keeper of outputs', () => {
     left = new Map();
     asked = [];
     dropped = [];
+    untold = 0;
     tracked = new Tracked(htcJob({ queue: 2, output: {} }));
   });
 
@@ -61,6 +65,7 @@ describe('the keeper of outputs', () => {
         };
       },
       dropOutputs: async (workerIds: readonly number[]) => {
+        if (untold-- > 0) throw new Error('no room for the mark');
         dropped.push(...workerIds);
       },
     };
@@ -121,26 +126,85 @@ describe('the keeper of outputs', () => {
     expect(keeper.isOpen(tracked)).to.equal(false);
   });
 
-  it('hole 6: lets the backend forget what attempts left that are not the last of their job', async () => {
+  it('hole 6: lets the backend forget what an attempt left that another one with a worker followed', async () => {
     const keeper = begin();
-    const retry = indexOf({ round: 0, attempt: 1, number: 0 });
+    const retryOf = (number: number) => indexOf({ round: 0, attempt: 1, number });
     const uid = 'uid-of-zero';
     tracked.hear(newsOf(uid, 0, 'failed', 1));
     tracked.hear(newsOf(uid, 1, 'failed', 1));
-    tracked.hear(newsOf(uid, retry, 'running'));
-    const job = (number: number, index: number, outcome: 'live' | 'wanted') => ({
+    tracked.hear(newsOf(uid, retryOf(0), 'running'));
+    const [, second, running] = [...tracked.attempts.values()];
+    const job = (number: number, outcome: Judged['outcome'], facts: JobFacts | undefined) => ({
       number,
-      index,
+      index: retryOf(number),
       outcome,
-      facts: tracked.attempts.get(index),
+      facts,
     });
     // Job 0 runs again, and job 1 is about to.
-    const jobs = [job(0, retry, 'live'), job(1, indexOf({ round: 0, attempt: 1, number: 1 }), 'wanted')];
+    const jobs = [job(0, 'live', running), job(1, 'wanted', undefined)];
     keeper.want(tracked, { jobs });
     keeper.want(tracked, { jobs });
-    await until('they are dropped', () => dropped.length > 0);
+    await until('it is dropped', () => dropped.length > 0);
     await clock.advance(60_000);
-    expect([asked, dropped]).to.deep.equal([[], [1, 2]]);
+    expect([asked, dropped]).to.deep.equal([[], [1]]);
+    // Its time is over before job 1 has run again.
+    const worker = second?.workerId ?? 0;
+    left.set(worker, [archive]);
+    keeper.want(tracked, { jobs: [job(0, 'live', running), job(1, 'failed', undefined)] });
+    await until('it is kept', () => statusOf(keeper).outputIndexes === '1');
+    expect([asked, dropped]).to.deep.equal([[worker], [1, worker]]);
+  });
+
+  it('says that an output is kept only when the backend was told to forget it', async () => {
+    const keeper = begin();
+    left.set(1, [archive]).set(2, [archive]);
+    untold = 1;
+    want(keeper);
+    await until('it says why', () => condition(keeper)?.reason === 'OutputNotKept');
+    expect(statusOf(keeper).outputIndexes ?? '').to.equal('');
+    await clock.advance(2000);
+    await until('both are kept', () => condition(keeper)?.reason === 'OutputKept');
+    // What has its name is there: it is not fetched again.
+    expect([asked, dropped]).to.deep.equal([
+      [1, 2],
+      [1, 2],
+    ]);
+  });
+
+  it('goes on with the outputs that are due where that of an earlier attempt cannot be dropped', async () => {
+    const keeper = begin();
+    const uid = 'uid-of-zero';
+    const again = indexOf({ round: 0, attempt: 1, number: 0 });
+    tracked.hear(newsOf(uid, 0, 'failed', 1));
+    tracked.hear(newsOf(uid, again, 'finished', 0));
+    const [first, last] = [...tracked.attempts.values()];
+    const [earlier, later] = [first?.workerId ?? 0, last?.workerId ?? 0];
+    left.set(later, [archive]);
+    untold = 1;
+    keeper.want(tracked, { jobs: [{ number: 0, index: again, outcome: 'succeeded', facts: last }] });
+    await until('it is kept', () => statusOf(keeper).outputIndexes === '0');
+    expect(dropped).to.deep.equal([later]);
+    expect(condition(keeper)?.message).to.contain('no room for the mark');
+    await clock.advance(2000);
+    await until('both are dropped', () => dropped.length === 2);
+    expect([asked, dropped]).to.deep.equal([[later], [later, earlier]]);
+    expect(condition(keeper)?.message ?? '').not.to.contain('no room');
+  });
+
+  it('replaces what an earlier attempt left where a job is run again, since its limit was raised', async () => {
+    const keeper = begin();
+    left.set(1, [archive]).set(3, [archiveOf('echo second > file')]);
+    const job = (outcome: Judged['outcome'], workerId: number) => ({
+      jobs: [{ number: 0, index: 0, outcome, facts: { workerId } as JobFacts }],
+    });
+    keeper.want(tracked, job('failed', 1));
+    await until('it is kept', () => statusOf(keeper).outputIndexes === '0');
+    keeper.want(tracked, job('live', 3));
+    expect(statusOf(keeper).outputIndexes ?? '').to.equal('');
+    keeper.want(tracked, job('succeeded', 3));
+    await until('the second is kept', () => statusOf(keeper).outputIndexes === '0');
+    expect(readFileSync(path('0', 'file'), 'utf8')).to.equal('second\n');
+    expect(dropped).to.deep.equal([1, 3]);
   });
 
   it('asks for none where the resource wants none, or no job has ended', async () => {
@@ -163,7 +227,11 @@ describe('the keeper of outputs', () => {
     left.set(2, [archive]);
     want(keeper);
     await until('both are kept', () => statusOf(keeper).outputIndexes === '0-1');
-    expect([asked, dropped]).to.deep.equal([[2], [1, 2]]);
+    // The job of the first left it, and holds nothing any more.
+    expect([asked, dropped]).to.deep.equal([
+      [1, 2],
+      [1, 2],
+    ]);
     expect(readdirSync(path()).sort()).to.deep.equal(['0', '1']);
   });
 
