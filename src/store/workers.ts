@@ -109,8 +109,8 @@ export interface WorkerStore {
   asked(): Promise<{ workerId: number; queue: string }[]>;
   /** The status of these workers, and whether they are swept. Few columns: whole listings are compared with them. */
   fates(workerIds: readonly number[]): Promise<Map<number, Fate>>;
-  /** Living workers of this configuration for which an end was asked. */
-  toKill(queue: string, configId: number, limit: number): Promise<WorkerRecord[]>;
+  /** Living workers of this configuration for which an end was asked, by their ids. @param after only larger ids than this */
+  toKill(queue: string, configId: number, limit: number, after?: number): Promise<WorkerRecord[]>;
   /** Ended workers whose keep time is over and of which something may be left. */
   toSweep(queue: string, configId: number, before: SweepBefore, limit: number): Promise<WorkerRecord[]>;
   /** Every (queue, configuration) that still has living or unswept workers, and where these are. */

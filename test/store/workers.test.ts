@@ -228,7 +228,8 @@ onEachDatabase('the store of workers', (database) => {
     it('shows them until they ended', async () => {
       await store.workers.requestKill({ queue: 'Q' }, 'x', 30);
       expect(ids(await store.workers.toKill('Q', 1, 10))).to.deep.equal([1, 2]);
-      expect(await store.workers.toKill('Q', 1, 1)).to.have.length(1);
+      expect(ids(await store.workers.toKill('Q', 1, 1))).to.deep.equal([1]);
+      expect(ids(await store.workers.toKill('Q', 1, 10, 1))).to.deep.equal([2]);
       expect(await store.workers.toKill('Q', 2, 10)).to.deep.equal([]);
       await store.workers.apply([change(2, 'running', 'cancelled')]);
       expect(ids(await store.workers.toKill('Q', 1, 10))).to.deep.equal([1]);
@@ -275,7 +276,7 @@ onEachDatabase('the store of workers', (database) => {
   });
 
   it('hole 7: counts on by the time and its own workers where an absurd id was stored', async () => {
-    for (const absurd of [100_000_000_001, 9_007_199_254_740_992]) {
+    for (const absurd of [95_000_000_001, 99_999_999_991, 100_000_000_001, 9_007_199_254_740_992]) {
       const fresh = await database.openNew();
       await fresh.ids.raise(absurd);
       const worker = workerOf(500);

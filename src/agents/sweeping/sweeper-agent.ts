@@ -40,8 +40,8 @@ export class SweeperAgent {
   readonly #runtime: QueueRuntime;
   readonly #parts: SweeperParts;
   readonly #options: SweeperOptions;
-  /** Asked to end in the last turn, and not gone by then. */
-  readonly #late = new Set<number>();
+  /** The last worker that was asked to end: the next turn begins after it, so that thousands that do not go keep no other from its turn. */
+  #lastAsked = 0;
   /** The code of the reason that was told for a worker which does not end. */
   readonly #toldLate = new Map<number, string>();
 
@@ -73,27 +73,30 @@ export class SweeperAgent {
   async #endSome(): Promise<'none' | 'more' | 'failures'> {
     const { ledger, store, calls, clock, log, step } = this.#parts;
     const { config, configId } = this.#runtime;
-    // Those that take their time (a node that is lost) do not keep others from their turn.
-    const late = new Set(this.#late);
-    const wanted = await store.workers.toKill(config.name, configId, atOnce + late.size);
-    const ready = wanted
-      .filter(({ workerId }) => !ledger.inFlight.has(workerId))
-      .toSorted((a, b) => Number(late.has(a.workerId)) - Number(late.has(b.workerId)))
-      .slice(0, atOnce);
-    let all = ready.length === wanted.length && wanted.length < atOnce;
-    let failed = 0;
-    this.#late.clear();
-    const asked = new Set(wanted.map(({ workerId }) => workerId));
+    const from = this.#lastAsked;
+    const next = await store.workers.toKill(config.name, configId, atOnce, from);
+    const room = atOnce - next.length;
+    const first = from === 0 || room === 0 ? [] : await store.workers.toKill(config.name, configId, room);
+    const wanted = [...next, ...first.filter(({ workerId }) => workerId <= from)];
+    this.#lastAsked = wanted.at(-1)?.workerId ?? 0;
+    const ready = wanted.filter(({ workerId }) => !ledger.inFlight.has(workerId));
     // A longer list comes in parts.
-    if (wanted.length < atOnce)
+    const isWhole = wanted.length < atOnce;
+    let all = ready.length === wanted.length && isWhole;
+    let failed = 0;
+    const asked = new Set(wanted.map(({ workerId }) => workerId));
+    if (isWhole)
       for (const workerId of this.#toldLate.keys()) if (!asked.has(workerId)) this.#toldLate.delete(workerId);
     for (const [{ monitor, sweeper }, workers] of this.#byConnection(ready)) {
-      const outcomes = await calls.call(`kill of ${config.name}`, (signal) => sweeper.kill(workers, signal));
+      const outcomes = await calls
+        .call(`kill of ${config.name}`, (signal) => sweeper.kill(workers, signal))
+        .catch((error: unknown) => {
+          for (const { workerId } of workers) ledger.whyLeft.set(workerId, toReason(error));
+          throw error;
+        });
       step('kill:after-kill');
       const gone = workers.filter(({ workerId }) => outcomes.get(workerId)?.kind === 'gone');
       all &&= gone.length === workers.length;
-      for (const { workerId } of workers)
-        if (outcomes.get(workerId)?.kind !== 'gone') this.#late.add(workerId);
       failed += this.#tell('workers could not be ended', workers, outcomes);
       this.#tellLate(workers, outcomes);
       if (gone.length === 0) continue;
@@ -180,6 +183,8 @@ export class SweeperAgent {
         missed: now - missed,
       };
       const found = await store.workers.toSweep(config.name, configId, endedBefore, atOnce + stuck.size);
+      // They had their turn, each by what its source wants.
+      for (const { workerId } of found) if (ledger.discarded.has(workerId)) stuck.add(workerId);
       // A submission under way may still bring about more of what it was seen to have made.
       const isDue = ({ workerId }: WorkerRecord) => !stuck.has(workerId) && !ledger.inFlight.has(workerId);
       const due = found.filter(isDue).slice(0, atOnce);
@@ -293,8 +298,13 @@ export class SweeperAgent {
   #byConnection(workers: readonly WorkerRecord[]): Map<ConnectedPlugins, WorkerRecord[]> {
     const { connected } = this.#runtime;
     const known = workers.filter(({ placement }) => connected.has(placement));
-    for (const placement of new Set(workers.map((worker) => worker.placement))) {
-      if (connected.has(placement) || this.#beyond.has(placement)) continue;
+    const unreachable = workers.filter(({ placement }) => !connected.has(placement));
+    const message =
+      'it is where no configuration leads: its queue has another cluster, namespace or schedd now';
+    for (const { workerId } of unreachable)
+      this.#parts.ledger.whyLeft.set(workerId, { code: 'worker-unreachable', message });
+    for (const placement of new Set(unreachable.map((worker) => worker.placement))) {
+      if (this.#beyond.has(placement)) continue;
       this.#beyond.add(placement);
       const facts = { code: 'worker-unreachable', queue: this.#runtime.config.name, placement };
       this.#parts.log.error('workers are where no configuration leads', facts);

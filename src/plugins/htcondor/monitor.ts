@@ -16,6 +16,7 @@ import { type Job, jobOf } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, givenUpReason, stateOf } from './state/job-state.ts';
+import { isRemoved } from './state/removals.ts';
 
 /** The monitor options of a job's queue; options that only look, and give up no job, where no queue of that name is known. */
 export type OptionsOf = (queue: string | undefined, configId: number | undefined) => HTCondorMonitorConfig;
@@ -42,6 +43,10 @@ export class HTCondorMonitor implements Monitor {
   readonly logs: HTCondorLogs;
   readonly outputs: HTCondorOutputs;
   readonly #parts: MonitorParts;
+  /** By `cluster.proc`: those that the log named while they were late. */
+  readonly #toldRemoving = new Set<string>();
+  /** By `cluster.proc`: of jobs that are given up and still in the queue. Without a history nothing else tells what became of them. */
+  readonly #verdicts = new Map<string, Observation>();
   /** When jobs were counted last, monotonic ms. */
   #countedAt = -Infinity;
 
@@ -147,6 +152,7 @@ export class HTCondorMonitor implements Monitor {
     const bundled = await bundledBefore(schedd, daemon.log);
     const queued = await inQueue(schedd, 'true', signal);
     const inQueueNow = new Set(queued.map(({ id }) => jobIdText(id)));
+    await this.#removeFurther(queued, inQueueNow, signal);
     const before = living && new Map([...fresh, ...living]);
     const left = before && [...before].filter(([id]) => !inQueueNow.has(id) && !schedd.jobs.endOf(id));
     const ended = await this.#ended(
@@ -176,7 +182,13 @@ export class HTCondorMonitor implements Monitor {
       if (!isFinal(observation.status)) alive.set(id, job);
     }
     this.#count(jobs.values());
-    for (const [, { workerId = 0 }] of left ?? []) if (!jobs.has(workerId)) sink.gone(workerId);
+    for (const [id, { workerId = 0 }] of left ?? []) {
+      if (jobs.has(workerId)) continue;
+      const verdict = this.#verdicts.get(id);
+      if (verdict === undefined) sink.gone(workerId);
+      else sink.observe(verdict);
+    }
+    for (const id of this.#verdicts.keys()) if (!inQueueNow.has(id)) this.#verdicts.delete(id);
     for (const observation of await this.#giveUp(givenUp, signal)) {
       sink.observe(observation);
       if (isFinal(observation.status)) {
@@ -188,6 +200,45 @@ export class HTCondorMonitor implements Monitor {
     schedd.jobs.see(alive, gone, inQueueNow);
     await dropLeftOver(bundled, queued, schedd, daemon.log);
     sink.complete();
+  }
+
+  /**
+   * HTCondor asks a CE that it cannot reach again and again, and holds what the CE refuses; after a while an operator has to know. Whoever
+   * removed such a job (thresher, an operator, an expression in its ad), it holds the place of a worker until it has left.
+   */
+  async #removeFurther(
+    queued: readonly Job[],
+    names: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { schedd, daemon } = this.#parts;
+    const now = daemon.clock.now();
+    schedd.removals.keepOnly(names);
+    for (const name of this.#toldRemoving) if (!names.has(name)) this.#toldRemoving.delete(name);
+    const late = queued.flatMap((job) => {
+      const why = schedd.removals.see(job, now);
+      return why === undefined || this.#toldRemoving.has(jobIdText(job.id)) ? [] : [{ job, why }];
+    });
+    for (const { job } of late) this.#toldRemoving.add(jobIdText(job.id));
+    const [first] = late;
+    if (first !== undefined) {
+      const workerIds = late.slice(0, 10).map(({ job }) => job.workerId);
+      const facts = { code: first.why.code, workers: late.length, workerIds, reason: first.why.message };
+      daemon.log.warn('removed jobs are still in the queue', facts);
+    }
+    const again = queued.filter((job) => schedd.removals.isToRepeat(job, now));
+    try {
+      for (const some of portions(again)) {
+        const constraint = `${schedd.mine} && JobStatus == 5 && LastJobStatus == 3 && (${whereJobs(some.map(({ id }) => id))})`;
+        await schedd.client.act('remove', constraint, 'removed before', signal);
+      }
+    } catch (error) {
+      // The look goes on: it is about all jobs.
+      daemon.log.warn('jobs that were held while they were removed could not be removed further', {
+        submissionHost: schedd.submissionHost,
+        ...toReason(error),
+      });
+    }
   }
 
   /** A job whose end the log told, though the schedd has forgotten it. */
@@ -240,8 +291,11 @@ export class HTCondorMonitor implements Monitor {
     }
     const still = new Map(left.map((job) => [jobIdText(job.id), job]));
     return givenUp.flatMap(({ job, verdict }) => {
-      const now = still.get(jobIdText(job.id));
-      return now === undefined ? [verdict] : (this.#stateOf(now)?.observation ?? []);
+      const id = jobIdText(job.id);
+      const now = still.get(id);
+      if (now === undefined) return [verdict];
+      if (isRemoved(now.ad)) this.#verdicts.set(id, verdict);
+      return this.#stateOf(now)?.observation ?? [];
     });
   }
 

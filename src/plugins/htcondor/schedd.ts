@@ -11,6 +11,7 @@ import { EventLogs } from './following/event-logs.ts';
 import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
 import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
+import { Removals } from './state/removals.ts';
 import { everywhere } from './where.ts';
 import { Submits } from './submitting/submits.ts';
 
@@ -52,6 +53,7 @@ export class HTCondorSchedd {
   /** By `cluster.proc`: jobs submitted since the monitor last looked. They may have ended before it looks again. */
   readonly fresh = new Map<string, Job>();
   readonly jobs = new KnownJobs();
+  readonly removals: Removals;
   readonly logs: EventLogs;
   /** A queue names the pool's log, which tells of all jobs. */
   #poolLog = false;
@@ -64,6 +66,7 @@ export class HTCondorSchedd {
     const onDebug = debugLog(log);
     this.client = new HTCondorClient({ place: schedd, clock, environment: process.env, onDebug });
     this.submissionHost = submissionHostOf(schedd);
+    this.removals = new Removals(this.submissionHost);
     this.factoryId = factoryId;
     this.mine = whereIs(marks.factory, factoryId);
     const directory = join(stateDir, 'htcondor');

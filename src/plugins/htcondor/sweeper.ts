@@ -11,7 +11,8 @@ import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
 import { fetchSpooled } from './output/spooled.ts';
 import type { HTCondorDaemon } from './schema.ts';
-import { stateOf, whyRemoving } from './state/job-state.ts';
+import { stateOf } from './state/job-state.ts';
+import { isRemoved } from './state/removals.ts';
 
 export interface SweeperParts {
   readonly schedd: HTCondorSchedd;
@@ -30,19 +31,12 @@ const fetchedAtOnce = 50;
 /** Failures of single jobs after which the files of all jobs are the matter, such as a full disk. */
 const mostAlone = 5;
 
-/** A removed job that is in the queue for so long has a reason, ms. */
-const late = 600_000;
 const removalAttributes: readonly string[] = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'HoldReason'],
   marks.worker,
 ];
 
-const removed = 3;
-const held = 5;
-/** Also one that HTCondor put on hold because it could not end its remote part. */
-const isRemoved = ({ JobStatus, LastJobStatus }: Job['ad']) =>
-  JobStatus === removed || (JobStatus === held && LastJobStatus === removed);
-const completed = 4;
+const [removed, completed] = [3, 4];
 
 /** Whether the schedd answered, and the files of some job were the matter. */
 function isOfFiles(error: unknown): boolean {
@@ -195,11 +189,12 @@ export class HTCondorSweeper implements Sweeper {
       const jobs = () => inQueue(schedd, these, signal, removalAttributes);
       let left: readonly Job[] = [];
       let failure: WorkerError | undefined;
-      // As they were before this call: HTCondor counts from the last removal.
+      // As they were before this call.
       const reasons = new Map<number | undefined, WorkerError | undefined>();
       try {
         left = await jobs();
-        for (const job of left) reasons.set(job.workerId, this.#whyLate(job));
+        const now = this.#parts.daemon.clock.now();
+        for (const job of left) reasons.set(job.workerId, schedd.removals.see(job, now));
         await this.#act(left, signal);
         left = await this.#untilGone(jobs, how.patience, signal);
       } catch (error) {
@@ -216,23 +211,12 @@ export class HTCondorSweeper implements Sweeper {
     return outcomes;
   }
 
-  /** HTCondor asks a CE that it cannot reach again and again; after a while an operator has to know. */
-  #whyLate({ id, ad }: Job): WorkerError | undefined {
-    const { schedd } = this.#parts;
-    if (!isRemoved(ad) || !this.#isLate(ad)) return undefined;
-    const message = `job ${jobIdText(id)} of ${schedd.submissionHost} was ${whyRemoving(ad)}`;
-    return { code: 'htcondor-removing', message };
-  }
-
-  #isLate({ EnteredCurrentStatus = 0 }: Job['ad']): boolean {
-    return EnteredCurrentStatus > 0 && this.#parts.daemon.clock.now() - EnteredCurrentStatus * 1000 >= late;
-  }
-
   /** One command for all; what was removed before, and is still on its way out, is not told again. */
   async #act(jobs: readonly Job[], signal: AbortSignal): Promise<void> {
     const { schedd } = this.#parts;
     // One that was held while it was removed is removed further, and asked seldom: its CE has refused it just now.
-    const fresh = jobs.filter(({ ad }) => !isRemoved(ad) || (ad.JobStatus !== removed && this.#isLate(ad)));
+    const now = this.#parts.daemon.clock.now();
+    const fresh = jobs.filter((job) => !isRemoved(job.ad) || schedd.removals.isToRepeat(job, now));
     const ids: JobId[] = fresh.map(({ id }) => id);
     if (ids.length === 0) return;
     await schedd.client.act('remove', `${schedd.mine} && (${whereJobs(ids)})`, 'ended by thresher', signal);

@@ -206,7 +206,7 @@ export class SqlWorkerStore implements WorkerStore {
     return (await query.execute()).map(toRecord);
   }
 
-  async toKill(queue: string, configId: number, limit: number): Promise<WorkerRecord[]> {
+  async toKill(queue: string, configId: number, limit: number, after = 0): Promise<WorkerRecord[]> {
     const rows = await this.#db
       .selectFrom('workers')
       .selectAll()
@@ -215,6 +215,8 @@ export class SqlWorkerStore implements WorkerStore {
       .where('config_id', '=', configId)
       .where('kill_time', 'is not', null)
       .where(sql<boolean>`${alive}`)
+      .where('worker_id', '>', after)
+      .orderBy('worker_id')
       .limit(limit)
       .execute();
     return rows.map(toRecord);

@@ -104,6 +104,15 @@ describe('the sweeper of a queue', () => {
     expect(calls.kill[1]?.slice(0, 2)).to.deep.equal([501, 502]);
   });
 
+  it('asks each of thousands that do not end in its turn, so that the last one that can ends too', async () => {
+    const ids = await toEnd(1800);
+    outcome = ({ workerId }) => (workerId <= 1700 ? pending : gone);
+    await pass();
+    expect(await parts.statuses(ids)).to.deep.equal({ submitted: 1700, cancelled: 100 });
+    const times = [...Map.groupBy(calls.kill.flat(), (id) => id).values()].map(({ length }) => length);
+    expect(Math.min(...times.slice(0, 1700)), 'the fewest times that one was asked').to.be.greaterThan(3);
+  });
+
   it('says once of what its backend keeps in place that it is kept, and why', async () => {
     await ended(3);
     const reason = { code: 'late-creation', message: 'it may still arrive' };
@@ -128,6 +137,27 @@ describe('the sweeper of a queue', () => {
     expect(await agent.sweep()).to.equal(2);
     expect([calls.remove.flat().sort(), unwanted]).to.deep.equal([[first, other], [other]]);
     expect([discarded.size, nobodys.size]).to.deep.equal([0, 0]);
+  });
+
+  it('hole 6: asks once in a sweep for a discarded worker, by what its source wants', async () => {
+    const [first = 0, other = 0] = await ended(2);
+    const { discarded, unwanted: nobodys, whyLeft } = parts.ledger;
+    discarded.add(first);
+    nobodys.add(first);
+    const reason = { code: 'htcondor-removing', message: 'it stays' };
+    outcome = ({ workerId }) => (workerId === first ? { kind: 'pending', reason } : gone);
+    expect(await agent.sweep()).to.equal(1);
+    expect([calls.remove, unwanted]).to.deep.equal([[[first], [other]], [first]]);
+    expect(whyLeft.get(first)).to.deep.equal(reason);
+  });
+
+  it('hole 6: says why a worker lives that cannot be asked to end', async () => {
+    const [first = 0] = await toEnd(1);
+    outcome = () => {
+      throw new Error('the plugin is broken');
+    };
+    await pass().catch(() => undefined);
+    expect(parts.ledger.whyLeft.get(first)?.message).to.equal('the plugin is broken');
   });
 
   it('hole 5: says once of a worker that does not end why that is, and again after another reason', async () => {

@@ -8,6 +8,7 @@ import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { LeftOutputs } from '../../../src/plugins/htcondor/output/left-outputs.ts';
 import { Bundles } from '../../../src/plugins/htcondor/payload/bundles.ts';
 import { Submits } from '../../../src/plugins/htcondor/submitting/submits.ts';
+import { Removals } from '../../../src/plugins/htcondor/state/removals.ts';
 import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
@@ -51,6 +52,7 @@ describe('the sweeper of HTCondor', () => {
       bundles: new Bundles(join(directory, 'payloads')),
       outputs,
       refused: new Map(),
+      removals: new Removals('LOCAL'),
       mine: 'true',
       client: { queueAs, act: async () => undefined },
     } as unknown as HTCondorSchedd;
@@ -148,6 +150,7 @@ describe('the sweeper of HTCondor', () => {
         submits,
         outputs,
         refused: new Map(),
+        removals: new Removals('LOCAL'),
         mine: 'true',
         submissionHost: 'LOCAL',
         client,

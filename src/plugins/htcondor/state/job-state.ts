@@ -223,9 +223,11 @@ function lastHoldOf({ LastHoldReason, LastHoldReasonCode, LastHoldReasonSubCode 
   };
 }
 
-/** Why a removed job is still in the queue, and since when. For operators. */
-export function whyRemoving({ JobStatus, EnteredCurrentStatus, HoldReason = 'no reason' }: JobAd): string {
-  const at = msOf(EnteredCurrentStatus);
+/** Why a removed job is still in the queue, and since when (by default, since its last removal or hold). For operators. */
+export function whyRemoving(
+  { JobStatus, EnteredCurrentStatus, HoldReason = 'no reason' }: JobAd,
+  at: number | undefined = msOf(EnteredCurrentStatus),
+): string {
   const since = at === undefined ? '' : ` since ${isoSeconds(at)}`;
   return JobStatus === 5
     ? `removed, then held${since} (${fromOutside(HoldReason.trim()).slice(0, 200)}): its remote part may run; condor_release has HTCondor remove it further`

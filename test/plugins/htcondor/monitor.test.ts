@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+import type { ObservationSink } from '../../../src/plugins/contracts/monitor.ts';
+import { jobOf, marks } from '../../../src/plugins/htcondor/marks.ts';
+import { HTCondorMonitor } from '../../../src/plugins/htcondor/monitor.ts';
+import { CeTally } from '../../../src/plugins/htcondor/place/ce-tally.ts';
+import { HTCondorMonitorConfig } from '../../../src/plugins/htcondor/schema.ts';
+import { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
+import { defaultsOf } from '../../../src/util/schema-defaults.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { pluginContext } from '../../support/plugin-context.ts';
+import { recordingLog } from '../../support/samples.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const [removed, held] = [3, 5];
+
+describe('the monitor of HTCondor', () => {
+  let clock: ManualClock;
+  let log: ReturnType<typeof recordingLog>;
+  let queue: object[];
+  let acted: string[];
+  let isRefused: boolean;
+  /** What the queue does then. */
+  let onAct: () => void;
+  let look: () => Promise<void>;
+  let troubles: string[];
+  let seen: string[];
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    onAct = () => undefined;
+    log = recordingLog();
+    [queue, acted, troubles, seen, isRefused] = [[], [], [], [], false];
+    const context = { ...pluginContext({ clock, log, stateDir: temporaryDirectory() }) };
+    const host = { ...context, share: <T>(_: string, make: () => T) => make() };
+    const schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
+    Object.assign(schedd.client, {
+      queueAs: async (read: (ad: object) => unknown) => queue.map(read),
+      history: async () => [],
+      act: async (what: string, constraint: string) => {
+        if (isRefused) throw new Error('the schedd refuses');
+        acted.push(`${what} ${constraint}`);
+        onAct();
+      },
+    });
+    const options = defaultsOf(HTCondorMonitorConfig);
+    const monitor = new HTCondorMonitor({
+      schedd,
+      daemon: { ...host, connection: 'C', queues: [], queue: () => undefined } as never,
+      options,
+      tally: new CeTally(),
+    });
+    look = async () => {
+      const over = new AbortController();
+      const sink: ObservationSink = {
+        begin: () => undefined,
+        observe: ({ workerId, status, error }) => seen.push(`${workerId} ${status} ${error?.code ?? ''}`),
+        gone: (workerId) => seen.push(`${workerId} gone`),
+        complete: () => {
+          over.abort();
+        },
+        trouble: ({ message }) => {
+          troubles.push(message);
+          over.abort();
+        },
+      };
+      await monitor.observe(sink, over.signal);
+    };
+  });
+
+  const seconds = () => Math.floor(clock.now() / 1000);
+  const job = (proc: number, ad: object) => ({
+    ClusterId: 7,
+    ProcId: proc,
+    [marks.worker]: String(proc + 1),
+    EnteredCurrentStatus: seconds(),
+    ...ad,
+  });
+  const said = () => log.lines.filter(({ message }) => message === 'removed jobs are still in the queue');
+
+  it('says once of removed jobs that they stay in the queue, whoever removed them', async () => {
+    queue = [job(0, { JobStatus: removed }), job(1, { JobStatus: removed }), job(2, { JobStatus: 2 })];
+    expect(jobOf(queue[0] as never, true)?.workerId).to.equal(1);
+    await look();
+    await clock.advance(599_000);
+    await look();
+    expect(said()).to.deep.equal([]);
+    await clock.advance(2000);
+    await look();
+    await look();
+    expect(said().map(({ facts }) => facts)).to.have.length(1);
+    expect(said()[0]?.facts).to.include({ code: 'htcondor-removing', workers: 2 });
+    expect(said()[0]?.facts).to.have.deep.property('workerIds', [1, 2]);
+    // One that left, and comes again, is another one.
+    queue = [];
+    await look();
+    expect([acted, troubles]).to.deep.equal([[], []]);
+  });
+
+  it('keeps why it gave a job up, where no history tells what became of it', async () => {
+    const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };
+    queue = [job(0, { ...mark, JobStatus: held, EnteredCurrentStatus: seconds() - 9e6 })];
+    onAct = () => {
+      queue = [job(0, { ...mark, JobStatus: removed, LastJobStatus: held })];
+    };
+    await look();
+    expect(acted).to.have.length(1);
+    seen = [];
+    queue = [];
+    await look();
+    expect(seen).to.deep.equal(['1 cancelled htcondor-input']);
+  });
+
+  it('removes again what HTCondor held while it was removed, and goes on where it cannot', async () => {
+    queue = [
+      job(0, { JobStatus: held, LastJobStatus: removed }),
+      job(1, { JobStatus: held, LastJobStatus: 1 }),
+    ];
+    await look();
+    expect(acted).to.deep.equal([]);
+    await clock.advance(600_000);
+    await look();
+    expect(acted).to.have.length(1);
+    expect(acted[0]).to.match(
+      /^remove .*JobStatus == 5 && LastJobStatus == 3 && \(\(ClusterId == 7 && ProcId >= 0 && ProcId <= 0\)\)$/,
+    );
+    isRefused = true;
+    await look();
+    expect(troubles).to.deep.equal([]);
+    expect(log.lines.at(-1)?.message).to.contain('could not be removed further');
+  });
+});
