@@ -1,4 +1,4 @@
-import { largestWorkerId } from '../../worker/identity.ts';
+import { highestOwnId } from '../../worker/identity.ts';
 import { workerStatuses } from '../../worker/status.ts';
 
 /** Something that is wrong with a database. */
@@ -59,7 +59,7 @@ export const rules: readonly Rule[] = [
     check: 'id-used-again',
     query: `SELECT count(*) AS count, min(worker_id) AS example FROM workers
       JOIN counters ON counters.instance = workers.instance AND counters.name = 'nextWorkerId'
-        WHERE worker_id >= counters.value AND worker_id <= ${largestWorkerId}`,
+        WHERE worker_id >= counters.value AND worker_id <= ${highestOwnId}`,
     message: (count, example) => `workers whose ids would be given out again: ${count}, such as ${example}`,
   },
 ];

@@ -9,6 +9,7 @@ import type {
   WorkerNews,
 } from '../../worker/news.ts';
 import type { RowSet } from '../dialect.ts';
+import { highestOwnId } from '../../worker/identity.ts';
 import { isFinal } from '../../worker/status.ts';
 import type { OriginStore, Unswept } from '../origins.ts';
 import type { NewsTable, SpentOriginsTable } from '../tables.ts';
@@ -100,7 +101,9 @@ export class SqlOriginStore implements OriginStore {
     const { db, instance } = this.#rows;
     // The highest id comes first: a worker recorded meanwhile counts as a later one, though it may be in the numbers, too.
     const last = await sql<{ id: number | null }>`
-      SELECT max(worker_id) AS id FROM workers WHERE instance = ${instance}`.execute(db);
+      SELECT max(worker_id) AS id FROM workers WHERE instance = ${instance} AND worker_id <= ${highestOwnId}`.execute(
+      db,
+    );
     const { rows } = await sql<OriginCount>`
       SELECT queue, computing_site AS "computingSite", resource_type AS "resourceType", job_type AS "jobType", status,
         count(*) AS workers
@@ -116,13 +119,19 @@ export class SqlOriginStore implements OriginStore {
   ): Promise<ReadonlyMap<string, number>> {
     const { db, instance } = this.#rows;
     const own = sql`instance = ${instance} AND origin_kind = ${kind} AND computing_site = ${computingSite}`;
+    // An id above all of ours says nothing of when it came, and a count that an older release kept may end with one.
+    const known = upTo <= highestOwnId ? upTo : 0;
+    const later =
+      known === upTo
+        ? sql`(worker_id > ${upTo} AND (worker_id <= ${highestOwnId} OR creation_time > ${at}))`
+        : sql`creation_time > ${at}`;
     // An adopted worker is recorded late and has an old id. Only living ones are adopted.
     const { rows } = await sql<{ type: string; workers: number }>`
       SELECT type, count(*) AS workers FROM (
-        SELECT resource_type AS type FROM workers WHERE worker_id > ${upTo} AND ${own}
+        SELECT resource_type AS type FROM workers WHERE ${later} AND ${own}
         UNION ALL
         SELECT resource_type AS type FROM workers
-        WHERE ${own} AND ${alive} AND worker_id <= ${upTo} AND creation_time > ${at}
+        WHERE ${own} AND ${alive} AND worker_id <= ${known} AND creation_time > ${at}
       ) AS made GROUP BY type`.execute(db);
     return new Map(rows.map(({ type, workers }) => [type, workers]));
   }

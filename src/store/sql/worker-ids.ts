@@ -1,12 +1,9 @@
 import { type Kysely, sql } from 'kysely';
-import { highestForeignId, largestWorkerId } from '../../worker/identity.ts';
+import { highestOwnId } from '../../worker/identity.ts';
 import type { Dialect } from '../dialect.ts';
 import type { Tables } from '../tables.ts';
 import type { WorkerIds } from '../worker-ids.ts';
 import type { FactoryRows } from './open-database.ts';
-
-/** Ids above it are those by which a counter without room was made, or far in the future. */
-const lastBefore = highestForeignId + 5_000_000_000;
 
 export class SqlWorkerIds implements WorkerIds {
   readonly #db: Kysely<Tables>;
@@ -41,7 +38,7 @@ export class SqlWorkerIds implements WorkerIds {
 
   async begin(floor: number): Promise<void> {
     const last = sql<number>`(SELECT max(worker_id) + 1 FROM workers
-      WHERE instance = ${this.#instance} AND worker_id <= ${lastBefore})`;
+      WHERE instance = ${this.#instance} AND worker_id <= ${highestOwnId})`;
     const back = this.#dialect.greatest(
       sql<number>`CAST(${floor} AS bigint)`,
       sql<number>`coalesce(${last}, 0)`,
@@ -51,8 +48,8 @@ export class SqlWorkerIds implements WorkerIds {
       .set({ value: back })
       .where('instance', '=', this.#instance)
       .where('name', '=', 'nextWorkerId')
-      // From 2^53 on it would not even count.
-      .where('value', '>', largestWorkerId)
+      // PanDA's column has 11 digits, and from 2^53 on it would not even count.
+      .where('value', '>', highestOwnId)
       .execute();
     await this.raise(floor);
   }
