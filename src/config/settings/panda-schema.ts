@@ -87,7 +87,7 @@ export const CommandmanagerSettings = Type.Object(
       minimum: 1,
       maximum: 1000,
       description:
-        'Commands that one question asks for. After a full answer the next question comes at once.',
+        'Commands that one question asks for; more than 100 count as 100, so that an answer is never too large. After a full answer the next question comes at once.',
     }),
   },
   closed,

@@ -30,6 +30,8 @@ export interface CommandRunnerParts {
 
 /** Commands that are remembered as carried out. An answer that comes twice comes soon. */
 const mostDone = 200;
+/** A server that refuses to hear of them takes them for lost: a command comes once all the same. */
+const mostUnacknowledged = 500;
 /** Outcomes that are kept for operators. */
 const mostShown = 20;
 
@@ -67,7 +69,7 @@ export class CommandRunner {
     const commands = this.#notDone(outcome.data);
     if (commands.length > 0)
       await memory.change((kept) => ({ ...kept, commands: [...kept.commands, ...commands] }));
-    this.#unacknowledged = [...this.#unacknowledged, ...idsOf(outcome.data)];
+    this.#unacknowledged = [...this.#unacknowledged, ...idsOf(outcome.data)].slice(-mostUnacknowledged);
     await this.#acknowledge(signal);
     await this.#carryOut(commands, desk, signal);
     return outcome.data.length >= atOnce;
@@ -124,7 +126,7 @@ export class CommandRunner {
         log.warn('the PanDA server orders workers for a site that no queue here serves', {
           site: command.site,
         });
-        return `no queue with runMode slave here serves ${command.site}`;
+        return `no queue with runMode slave here serves ${fromOutside(command.site)}`;
       }
       case 'kill':
         return killed(command.filter, desk, host);
@@ -148,9 +150,19 @@ export class CommandRunner {
         }
         return `${meant.length} workers reported again`;
       }
-      case 'report-statistics':
-        statistician.ask(command.site);
+      case 'report-statistics': {
+        const { site } = command;
+        const isServed = desk.ownQueues().some(({ name }) => computingSiteOf(name) === site);
+        const isOurs =
+          isServed ||
+          (await desk.census()).living.some(
+            ({ computingSite, queue }) => (computingSite || computingSiteOf(queue)) === site,
+          );
+        // Names without end would be remembered, and asked of the server each time.
+        if (!isOurs) return `no queue here serves ${site}, and none of its workers live`;
+        statistician.ask(site);
         return 'statistics follow';
+      }
       case 'unknown':
         return command.why;
     }

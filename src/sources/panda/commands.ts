@@ -28,10 +28,12 @@ export type ServerCommand =
   | { readonly kind: 'report-statistics'; readonly site: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
+const ofSites: readonly string[] = ['SET_N_WORKERS_JOBTYPE', 'REPORT_WORKER_STATS'];
+
 /** The commands for one site that thresher takes, as the server is told of them. Commands without a site are not announced. */
 export function announcedCommands(sites: readonly string[]): TakenCommand[] {
   return sites.flatMap((computingSite) =>
-    ['SET_N_WORKERS_JOBTYPE', 'REPORT_WORKER_STATS'].map((command) => ({
+    ofSites.map((command) => ({
       command,
       computingSite,
       resourceType: 'ANY',
@@ -46,13 +48,14 @@ export function isMeant({ worker, queue }: WorkerNews, filter: KillFilter, host:
     // The server has no word for an intent.
     fits(statuses, worker.status === 'pending' ? 'submitted' : worker.status) &&
     fits(sites, worker.computingSite ?? computingSiteOf(queue)) &&
-    fits(computingElements, worker.computingElement ?? '') &&
+    fits(computingElements, worker.computingElement) &&
     fits(submissionHosts, submissionHostOf(worker, host))
   );
 }
 
-function fits(meant: Meant, value: string): boolean {
-  return meant === 'ALL' || meant.has(value);
+/** A worker without a value is meant by "ALL" alone: in Harvester's database that is NULL, which is in no list. */
+function fits(meant: Meant, value: string | null): boolean {
+  return meant === 'ALL' || (value !== null && meant.has(value));
 }
 
 /** The keys of a filter that mean no worker, by the names of the server. */
@@ -66,7 +69,11 @@ export function emptyKeysOf(filter: KillFilter): readonly string[] {
 /** Reads a command: its name, with a site behind a colon for some, and its parameters. It never throws. */
 export function readCommand({ command, params, creation_date: created, wrong }: PandaCommand): ServerCommand {
   if (wrong !== undefined) return unknown(`the command ${shown(command)} cannot be read: ${wrong}`);
-  const [, name = '', site = ''] = /^([A-Z_]+)(?::([^]*))?$/.exec(command) ?? [];
+  const [, name = '', behind] = /^([A-Z_]+)(?::([^]*))?$/.exec(command) ?? [];
+  const site = behind ?? '';
+  // A kill for one site would end the workers of all.
+  if (behind !== undefined && !ofSites.includes(name))
+    return unknown(`${fromOutside(command)} is none of the commands that thresher takes`);
   const given = parsed(params);
   switch (name) {
     case 'SET_N_WORKERS_JOBTYPE': {
@@ -123,18 +130,29 @@ const typeName = /^[A-Za-z][\w.-]{0,55}$/;
 
 /** Types that one order may name; the server has 6. */
 const mostTypes = 1000;
+/** More workers than any site has; sums of larger numbers could not be stored. */
+const mostWorkers = 1e9;
 
 /** `{"managed": {"SCORE": 3}}`, added up over job types. Below 0 counts as 0. A type with another name than types have gets none. */
 function numbersIn(value: unknown): ReadonlyMap<string, number> | undefined {
   if (!isObject(value)) return undefined;
   const wanted = new Map<string, number>();
+  const unnamed = new Set<string>();
   for (const byType of Object.values(value)) {
     if (!isObject(byType)) return undefined;
     for (const [type, count] of Object.entries(byType)) {
       if (typeof count !== 'number' || !Number.isFinite(count)) return undefined;
-      if (!typeName.test(type) || fromOutside(type) !== type) continue;
-      if (wanted.size >= mostTypes && !wanted.has(type)) return undefined;
-      wanted.set(type, (wanted.get(type) ?? 0) + Math.max(0, Math.trunc(count)));
+      if (unnamed.has(type)) continue;
+      if (!wanted.has(type)) {
+        // To look for secrets in a name takes its time.
+        if (wanted.size + unnamed.size >= mostTypes) return undefined;
+        if (!typeName.test(type) || fromOutside(type) !== type) {
+          unnamed.add(type);
+          continue;
+        }
+      }
+      const more = Math.min(mostWorkers, Math.max(0, Math.trunc(count)));
+      wanted.set(type, Math.min(mostWorkers, (wanted.get(type) ?? 0) + more));
     }
   }
   return wanted;

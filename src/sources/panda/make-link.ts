@@ -36,10 +36,10 @@ export interface MakeLink extends Pick<
   readonly beside?: (note: ServerHealth['note']) => readonly BesideTask[];
 }
 
-/** Wires the parts of a link. */
 /** Each may have 100 ids, and one answer has its bounds: what is beyond them would be lost. */
 const mostCommands = 100;
 
+/** Wires the parts of a link. */
 export function makeLink(make: MakeLink): PandaLink {
   const { api, memory, clock, log, options, host, version, logUrls, refused } = make;
   const health = new ServerHealth({ clock, log });

@@ -1,3 +1,4 @@
+import { withoutOwn } from '../../util/own-secrets.ts';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { PandaLinkStatus } from '../../plugins/contracts/panda-status.ts';
@@ -37,7 +38,8 @@ export class StatusFile {
     const whole: PandaLinkStatus = { writtenAt: this.#clock.now(), ...status };
     try {
       await ensureDirectory(dirname(this.#file));
-      await writeFileAtomically(this.#file, JSON.stringify(whole), 0o644);
+      // Everybody may read it, and most of it is the server's words.
+      await writeFileAtomically(this.#file, withoutOwn(JSON.stringify(whole)), 0o644);
       this.#written = text;
       this.#failed = false;
     } catch (error) {

@@ -100,6 +100,23 @@ describe('commands of the PanDA server at work', () => {
     expect([acknowledged, askedStatistics]).to.deep.equal([[[1]], ['S']]);
   });
 
+  it('REPORT_WORKER_STATS is for the sites of its queues and of its living workers', async () => {
+    give(['REPORT_WORKER_STATS:GONE', null], ['REPORT_WORKER_STATS:ELSEWHERE', null]);
+    await runner.poll(desk, signal);
+    expect(askedStatistics).to.deep.equal(['GONE']);
+    expect(runner.shown[0]?.outcome).to.equal('no queue here serves ELSEWHERE, and none of its workers live');
+  });
+
+  it('that a server takes no acknowledgement of are remembered to the number of 500', async () => {
+    acknowledging = { ...down, maybeDone: true };
+    for (let at = 0; at < 300; at++) {
+      given.push({ command_id: 2 * at, command: 'DANCE' }, { command_id: 2 * at + 1, command: 'DANCE' });
+      await runner.poll(desk, signal);
+    }
+    const last = acknowledged.at(-1) ?? [];
+    expect([last.length, last[0], last.at(-1)]).to.deep.equal([500, 100, 599]);
+  });
+
   it('come again at once after a full answer', async () => {
     give(['REPORT_WORKER_STATS:A', null], ['REPORT_WORKER_STATS:B', null], ['REPORT_WORKER_STATS:C', null]);
     expect(await runner.poll(desk, signal)).to.equal(true);

@@ -35,6 +35,37 @@ describe('commands of the PanDA server', () => {
     expect(read('SET_N_WORKERS_JOBTYPE:A', params)).to.deep.include({ wanted: new Map([['SCORE', 4]]) });
   });
 
+  it('hole 8: gives numbers that can be stored', () => {
+    const wanted = new Map([['SCORE', 1e9]]);
+    for (const [one, other] of [
+      [1e308, 1e308],
+      [6e8, 6e8],
+      [1e9, -1],
+    ])
+      expect(
+        read('SET_N_WORKERS_JOBTYPE:A', { managed: { SCORE: one }, user: { SCORE: other } }),
+      ).to.deep.include({ wanted });
+  });
+
+  it('hole 4: knows no kill of one site, which would end the workers of all', () => {
+    for (const name of ['KILL_WORKERS:A', 'KILL_WORKERS:', 'SYNC_WORKERS_KILL:A', 'SYNC_WORKERS_ACTIVATE:A'])
+      expect(read(name, name.startsWith('KILL') ? all : [1]).kind, name).to.equal('unknown');
+  });
+
+  it('hole 4: KILL_WORKERS means a worker without a computing element by "ALL" alone', () => {
+    const worker = { workerId: 1, status: 'running', computingSite: 'A', computingElement: null };
+    const news = { worker, queue: 'A' } as unknown as WorkerNews;
+    for (const [computingElement, isOne] of [
+      ['ALL', true],
+      [[''], false],
+      [['null'], false],
+    ] as const) {
+      const command = read('KILL_WORKERS', { ...all, computingElement });
+      if (command.kind !== 'kill') throw new Error(command.kind);
+      expect(isMeant(news, command.filter, 'here')).to.equal(isOne);
+    }
+  });
+
   it('reads parameters that come as a text', () => {
     expect(read('SET_N_WORKERS_JOBTYPE:A', '{"managed": {"SCORE": 1}}')).to.deep.include({
       kind: 'set-workers',
