@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { withoutOwn } from '../util/own-secrets.ts';
 
 /**
  * Ends the process without waiting for its threads. `process.exit` joins them, and one that hangs in a named pipe or on a dead mount
@@ -18,7 +19,7 @@ export function endWithoutWaiting(status: number): void {
 export function neverWaitForThreads(): void {
   // Node says why it ends only after its last listener, which does not come back here.
   process.once('uncaughtException', (error) => {
-    process.stderr.write(`thresher: a defect ends the daemon: ${inspect(error)}\n`);
+    process.stderr.write(`thresher: a defect ends the daemon: ${withoutOwn(inspect(error))}\n`);
     process.exit(1);
   });
   process.once('exit', endWithoutWaiting);

@@ -1,5 +1,6 @@
 import type { LoggedTrouble, Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
+import { withoutOwn } from '../util/own-secrets.ts';
 import { maskText, withoutSecrets } from '../util/secrets.ts';
 import { oneLine } from '../util/one-line.ts';
 
@@ -85,8 +86,8 @@ export class WarningBoard {
 function troubleOf({ level, message, about, count, at, facts }: Group): LoggedTrouble {
   return {
     level,
-    message: oneLine(maskText(message)),
-    about: oneLine(about),
+    message: oneLine(maskText(withoutOwn(message))),
+    about: oneLine(withoutOwn(about)),
     count,
     at,
     facts: textOf(facts),
@@ -110,7 +111,7 @@ function textOf(facts: Readonly<Record<string, unknown>>): string {
 function shown(name: string, value: unknown): string {
   try {
     const safe = withoutSecrets(name, value);
-    return typeof safe === 'string' ? maskText(safe) : JSON.stringify(safe);
+    return typeof safe === 'string' ? maskText(withoutOwn(safe)) : withoutOwn(JSON.stringify(safe));
   } catch {
     return '(not shown)';
   }

@@ -29,8 +29,10 @@ export function rememberSecret(value: string, place?: string): void {
   const inSmall = inUrl.map((text) => text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase()));
   const forms = [...new Set([secret, inJson, asBytes, ...inUrl, ...inSmall])];
   const kept = places.get(place ?? secret) ?? [];
-  if (kept.some(([one]) => one === secret)) return;
-  places.set(place ?? secret, [...kept, forms].slice(-mostOfPlace));
+  if (kept.at(-1)?.[0] === secret) return;
+  // One that is used again is the last one again.
+  const others = kept.filter(([one]) => one !== secret);
+  places.set(place ?? secret, [...others, forms].slice(-mostOfPlace));
   byBeginning = Map.groupBy([...places.values()].flat(2), (form) => form.slice(0, telling));
 }
 
@@ -40,18 +42,34 @@ export function rememberSecret(value: string, place?: string): void {
  */
 export function fromOutside(text: string): string {
   const shown = text.length > longest ? `${text.slice(0, longest)}...` : text;
-  return withoutOwn(maskText(shown));
+  return masked(shown);
 }
+
+/** Our own come first: a form may end in the middle of one, and leave the rest where nothing tells what it is. */
+function masked(text: string): string {
+  return maskText(withoutOwn(text));
+}
+
+/** The same for the end of a text, without the beginning of the line or word in which it is cut. */
+export function endFromOutside(text: string, most: number): string {
+  const isCut = text.length > longest;
+  const end = isCut ? text.slice(-longest).replace(/^\S*/, '') : text;
+  return masked(end).trim().slice(-most);
+}
+
+/** No form of a secret is without one of these. */
+const mayHide = /eyJ|-----BEGIN|:\/\/|bearer|basic|authori[sz]ation|passw|passphrase|secret|token/i;
 
 /** The same for the facts of a worker, which change often: by the forms of tokens and keys, and by our own values. */
 export function factsFromOutside(value: unknown): unknown {
   if (typeof value === 'string') {
-    if (value.includes('eyJ') || value.includes('-----BEGIN')) return fromOutside(value);
-    return withoutOwn(value);
+    return mayHide.test(value) ? fromOutside(value) : withoutOwn(value);
   }
   if (Array.isArray(value)) return value.map(factsFromOutside);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, factsFromOutside(inner)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [withoutOwn(key), factsFromOutside(inner)]),
+  );
 }
 
 /** What a secret that was cut or joined to another text may go on with. */

@@ -1,4 +1,4 @@
-import { factsFromOutside, fromOutside } from '../../util/own-secrets.ts';
+import { factsFromOutside, fromOutside, withoutOwn } from '../../util/own-secrets.ts';
 import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { endedUnseen } from '../../worker/ended-unseen.ts';
@@ -96,13 +96,13 @@ export function observationChange(observation: Observation, killed: boolean): Ch
     workerId,
     to: killed && status === 'failed' ? 'cancelled' : status,
     source: 'monitor',
-    nativeStatus,
+    nativeStatus: withoutOwn(nativeStatus),
     ...(exitCode !== undefined && { exitCode }),
     ...(error !== undefined && {
       error: saidOutside(error),
     }),
-    ...(node !== undefined && { node }),
-    ...(computingElement !== undefined && { computingElement }),
+    ...(node !== undefined && { node: withoutOwn(node) }),
+    ...(computingElement !== undefined && { computingElement: withoutOwn(computingElement) }),
     ...(startTime !== undefined && { startTime }),
     ...(endTime !== undefined && { endTime }),
     ...(json !== undefined && json.length <= maxDetail && { detail: json }),

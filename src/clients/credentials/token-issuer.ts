@@ -56,7 +56,8 @@ export class TokenIssuer {
       this.#configuration ??= this.#configure(signal);
       const parameters = { audience, ...(scope !== '' && { scope }) };
       const answer = await oidc.clientCredentialsGrant(await this.#configuration, parameters);
-      rememberSecret(answer.access_token, `${this.#client.issuer} ${audience}`);
+      const { issuer, clientId } = this.#client;
+      rememberSecret(answer.access_token, [issuer, clientId, audience, scope].join(' '));
       return { token: answer.access_token, scope: answer.scope };
     } catch (error) {
       // Without the cause: it holds the answer, and perhaps what was asked.

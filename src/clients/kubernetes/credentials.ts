@@ -1,4 +1,4 @@
-import { rememberSecret } from '../../util/own-secrets.ts';
+import { fromOutside, rememberSecret } from '../../util/own-secrets.ts';
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { createSecureContext, getCACertificates, rootCertificates } from 'node:tls';
@@ -94,9 +94,9 @@ async function loginOf(
         `the token file ${user.tokenFile} ${token === '' ? 'is empty' : 'holds no token'}`,
       );
     }
-    return { headers: bearer(token) };
+    return { headers: bearer(access, token) };
   }
-  if (user.token !== undefined) return { headers: bearer(user.token.trim()) };
+  if (user.token !== undefined) return { headers: bearer(access, user.token.trim()) };
   if (user.basic !== undefined) {
     rememberSecret(user.basic.password);
     const both = `${user.basic.username}:${user.basic.password}`;
@@ -111,14 +111,14 @@ async function loginOf(
   const caData = ca === undefined ? undefined : Buffer.from(ca).toString('base64');
   const given = await runExecPlugin(access, user.exec, caData, signal);
   return {
-    headers: given.token === undefined ? {} : bearer(given.token),
+    headers: given.token === undefined ? {} : bearer(access, given.token),
     ...(given.certificate && given.key && { tls: { cert: given.certificate, key: given.key } }),
     ...(given.expiresAt !== undefined && { expiresAt: given.expiresAt }),
   };
 }
 
-function bearer(token: string): Record<string, string> {
-  rememberSecret(token, 'logins to clusters');
+function bearer({ source, user }: ClusterAccess, token: string): Record<string, string> {
+  rememberSecret(token, `login ${source} ${user.name}`);
   return { authorization: `Bearer ${token}` };
 }
 
@@ -135,10 +135,11 @@ async function askProvider({ access, files }: Reading): Promise<Headers> {
     config.setCurrentContext(access.context);
     await config.applyToHTTPSOptions(options);
   } catch (error) {
-    throw failed(access, `${provider} gave no credentials: ${messageOf(error)}`, error);
+    throw failed(access, `${provider} gave no credentials: ${fromOutside(messageOf(error))}`);
   }
   const authorization = options.headers['Authorization'];
   if (authorization === undefined) throw failed(access, `${provider} gave no credentials`);
+  rememberSecret(authorization.replace(/^Bearer /, ''), `login ${access.source} ${access.user.name}`);
   return { authorization };
 }
 

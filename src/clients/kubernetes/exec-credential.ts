@@ -1,3 +1,4 @@
+import { endFromOutside } from '../../util/own-secrets.ts';
 import { execFile } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { ThresherError } from '../../worker/errors.ts';
@@ -80,7 +81,7 @@ function whyFailed(
   stderr: string,
   exec: ExecConfig,
 ): string {
-  const said = stderr.trim().slice(-excerpt);
+  const said = endFromOutside(stderr, excerpt);
   const words = said === '' ? '' : `: ${said}`;
   if (error.code === 'ENOENT') {
     const hint = exec.installHint ? `; ${exec.installHint.trim()}` : '';

@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import { isUtf8 } from 'node:buffer';
 import { writeEntryLines } from '../../config/cric/entry-lines.ts';
 import type { CacheUse } from '../../config/settings/cache-items.ts';
@@ -74,7 +75,7 @@ function parsed(bytes: Buffer, name: string): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    throw wrong(name, `is no JSON: ${messageOf(error).slice(0, 200)}`);
+    throw wrong(name, `is no JSON: ${fromOutside(messageOf(error)).slice(0, 200)}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import { toReason } from '../../worker/errors.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { toPointer } from '../../util/located.ts';
@@ -46,7 +47,7 @@ export async function dryRun(
       ...warnings.map((message) => ({
         ...placeOf(message, template),
         ...warned,
-        message: `the API server warns: ${message}`,
+        message: `the API server warns: ${fromOutside(message)}`,
       })),
     ];
   } catch (error) {
