@@ -97,7 +97,12 @@ export class LocalArena implements Arena {
     if (victim !== undefined) {
       // Nothing says any more how it ends.
       this.hidden.add(victim);
-      rmSync(join(this.#workDir, String(victim)), { recursive: true, force: true });
+      rmSync(join(this.#workDir, String(victim)), {
+        recursive: true,
+        force: true,
+        maxRetries: 10,
+        retryDelay: 100,
+      });
     }
     return Promise.resolve();
   }
@@ -109,7 +114,7 @@ export class LocalArena implements Arena {
     this.hidden.add(victim);
     for (const name of ['worker.json', 'claim.1', 'exit', 'ended-by', 'stdout']) {
       const path = join(this.#workDir, String(victim), name);
-      rmSync(path, { recursive: true, force: true });
+      rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
       // The directory may be gone by now.
       spawnSync('mkfifo', [path], { stdio: 'ignore' });
     }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { WarningBoard } from '../../src/daemon/warning-board.ts';
 import type { Log } from '../../src/plugins/contracts/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { rememberSecret } from '../../src/util/own-secrets.ts';
 
 describe('warnings that wait to be told', () => {
   const clock = new ManualClock(1000);
@@ -64,6 +65,13 @@ describe('warnings that wait to be told', () => {
     expect(one?.facts).not.to.contain('abc123secret');
     expect(one?.facts).not.to.contain('xxxxxxxx');
     expect(one?.facts.length).to.be.at.most(400);
+  });
+
+  it('show nothing of a password of ours, wherever it is said', () => {
+    const secret = 'pw-of-the-board-7f3a';
+    rememberSecret(secret);
+    log.warn(`refused ${secret}`, { queue: secret, why: `said ${secret}`, deep: { list: [secret] } });
+    expect(JSON.stringify(board.take(10))).not.to.contain('of-the-board');
   });
 
   it('survive facts that cannot be shown', () => {

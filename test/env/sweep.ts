@@ -31,7 +31,7 @@ for (const place of places)
     const match = /^thresher-test-(\d+)-/.exec(entry);
     if (match === null || !isOver(match)) continue;
     try {
-      rmSync(join(place, entry), { recursive: true, force: true, maxRetries: 10 });
+      rmSync(join(place, entry), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     } catch (error) {
       // A directory of another user does not concern this run.
       console.error(`test-env: ${join(place, entry)} stays: ${String(error)}`);

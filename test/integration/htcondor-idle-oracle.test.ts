@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -13,6 +12,7 @@ import type { Matching } from '../../src/sources/htcondor-idle/model.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { condorPool, type Pool } from '../support/htcondor.ts';
 import { factsOf, needOf, shapeOf, termsOf } from '../support/idle-demand.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 
 const run = promisify(execFile);
 
@@ -83,7 +83,7 @@ const slotAd = ({ cpus, memory, gpus, arch, lake, start }: Machine, name: string
 
 /** How many machines HTCondor's greedy one-job-per-machine matching fills. */
 async function oracle(pool: Pool, jobs: readonly Job[], machines: readonly Machine[]): Promise<number> {
-  const directory = await mkdtemp(join(tmpdir(), 'thresher-oracle-'));
+  const directory = temporaryDirectory();
   const total = jobs.reduce((sum, { count }) => sum + count, 0);
   const each = jobs.flatMap((job) => Array.from({ length: job.count }, () => jobAd(job)));
   const ids = each.map((ad, index) => new Map([['ClusterId', `${index + 1}`], ['ProcId', '0'], ...ad]));
@@ -102,7 +102,6 @@ async function oracle(pool: Pool, jobs: readonly Job[], machines: readonly Machi
   ];
   const env = { ...process.env, CONDOR_CONFIG: pool.local.config };
   const { stdout } = await run(join(pool.programs, 'condor_test_match'), args, { env, timeout: 60_000 });
-  await rm(directory, { recursive: true });
   const found = /\((\d+) of \d+\)/.exec(stdout);
   if (found === null) throw new Error(`condor_test_match printed no fraction: ${stdout}`);
   return Number(found[1]);

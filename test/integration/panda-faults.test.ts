@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Fault } from '../support/fault-proxy.ts';
 import { sharedPanda } from '../support/panda.ts';
@@ -224,6 +225,47 @@ describe('the login to a real PanDA server', () => {
     await untilSays(panda, 'panda-token');
     writeFileSync(panda.site.path('token'), sharedPanda.token());
     await panda.untilServerHas(1, 'running');
+  });
+
+  it('hole 3: is shown nowhere, although the server says it back in its errors', async () => {
+    const panda = await open({ pandacon: byToken('file:token') });
+    const token = sharedPanda.token();
+    writeFileSync(panda.site.path('token'), token, { mode: 0o600 });
+    const [, claims = '', signature = ''] = token.split('.');
+    const said = { Authorization: `Bearer ${token}`, in: encodeURIComponent(`a=${token}&`) };
+    for (const [call, status] of [
+      ['acquire_commands', 403],
+      ['heartbeat', 500],
+    ] as const)
+      panda.proxy.inject(call, { kind: 'text', status, text: `token is refused: ${JSON.stringify(said)}` });
+    panda.proxy.inject('get_resource_types', {
+      kind: 'text',
+      status: 200,
+      text: JSON.stringify({ success: false, message: `no ${token}`, data: null }),
+    });
+    const daemon = panda.site.start();
+    await untilSays(panda, 'panda-');
+    await until('the failures are written down', () =>
+      readFileSync(join(panda.site.stateDir, 'panda/status.json'), 'utf8').includes('token is refused'),
+    );
+    const shown: Record<string, string> = { log: daemon.output() };
+    for (const command of ['panda', 'queues', 'status'] as const) {
+      const { stdout, stderr } = await panda.site.run(command);
+      shown[`thresher ${command}`] = stdout + stderr;
+    }
+    for (const file of readdirSync(panda.site.stateDir, { recursive: true, withFileTypes: true }))
+      if (file.isFile()) shown[file.name] = readFileSync(join(file.parentPath, file.name), 'latin1');
+    expect(shown['thresher panda']).to.include('(hidden)');
+    expect(shown['log']).to.include('(hidden)');
+    expect(shown).to.include.keys('status.json', 'thresher.db');
+    for (const [where, text] of Object.entries(shown))
+      for (const piece of [
+        token.slice(0, 40),
+        claims.slice(0, 40),
+        claims.slice(-20),
+        signature.slice(0, 20),
+      ])
+        expect(text.includes(piece), where).to.equal(false);
   });
 
   it('says that the role is missing, of a certificate and of a token, and that the server does not know a role', async () => {

@@ -46,6 +46,10 @@ export const largeCommands: Readonly<Record<string, string>> = {
   'a name without end': `{"command_id":1,"command":"${'D'.repeat(largest)}"}`,
   'an order of thousands of types': managed(many((at) => `"T${at}":1000000`, largest)),
   'an order of a thousand types': managed(many((at) => `"T${at}":1000000`, 13_000)),
+  'an order of one odd type for each of thousands of jobs': `{"command_id":1,"command":"SET_N_WORKERS_JOBTYPE:S","params":{${many((at) => `"J${at}":{"${'x-'.repeat(27)}":1}`, largest)}}}`,
+  'an order of thousands of types that look like secrets': managed(
+    many((at) => `"eyJaaaa${at}.bbbb.":1`, largest),
+  ),
   'a kill of sites without end': `{"command_id":1,"command":"KILL_WORKERS","params":{"status":"ALL","computingElement":"ALL","submissionHost":"ALL","computingSite":[${many((at) => `"S${at}x"`, largest)}]}}`,
   'ids without end': `{"command_id":1,"command":"SYNC_WORKERS_KILL","params":[${many((at) => `"${at + 1e6}"`, largest)}]}`,
   'parameters as a text of lists in lists': `{"command_id":1,"command":"KILL_WORKERS","params":"${'['.repeat(20_000)}${']'.repeat(20_000)}"}`,

@@ -5,7 +5,13 @@ import { failureOf as kubernetesFailure } from '../../src/clients/kubernetes/err
 import { outcomeOf } from '../../src/clients/panda/outcome.ts';
 import { PandaApi } from '../../src/clients/panda/api.ts';
 import { readCommand } from '../../src/sources/panda/commands.ts';
-import { factsFromOutside, fromOutside, rememberSecret, withoutOwn } from '../../src/util/own-secrets.ts';
+import {
+  endFromOutside,
+  factsFromOutside,
+  fromOutside,
+  rememberSecret,
+  withoutOwn,
+} from '../../src/util/own-secrets.ts';
 
 /** Our own, as they are sent: some have a form, and some are any word. */
 const secrets: Readonly<Record<string, string>> = {
@@ -141,12 +147,57 @@ describe('hole 3: a secret that comes back from outside', () => {
       expect(fromOutside(text)).not.to.match(/99|ple/);
   });
 
+  it('leaves no end of itself where a form would end within it', () => {
+    const odd = ['p&ss "w/rd" %41+=xyz', 'Tr0ub4,dor&3xtraLong', 'pass@word:with/signs;more'];
+    for (const secret of odd) {
+      rememberSecret(secret);
+      for (const text of [
+        `Authorization: Bearer ${secret}`,
+        `password=${secret}`,
+        `"password": "${secret}"`,
+        `https://user:${secret}@host/`,
+        `--token ${secret}`,
+      ])
+        for (const show of [fromOutside, (said: string) => String(factsFromOutside(said))])
+          expect(show(text), text).not.to.include(secret.slice(-6));
+    }
+  });
+
+  it('in what HTCondor says of a job is masked by its form, too', () => {
+    const reason =
+      'Error from starter: https://svc:Secret1234@host/f failed, Authorization: Basic c3ZjOlNlY3JldA==';
+    expect(JSON.stringify(factsFromOutside({ HoldReason: reason }))).not.to.match(/Secret1234|c3ZjOlNl/);
+  });
+
   it('is remembered for ever where it is not renewed, and of renewed ones the last', () => {
     const fixed = 'static-client-secret-1234';
     rememberSecret(fixed);
     for (let at = 0; at < 500; at++) rememberSecret(`renewed-token-${at}-${'x'.repeat(20)}`, 'somewhere');
     expect(fromOutside(`invalid client ${fixed}`)).to.equal('invalid client (hidden)');
     expect(withoutOwn('renewed-token-499-xx')).to.equal('(hidden)');
+  });
+
+  it('is the last one again when it is used again, and counts where it stood long before', () => {
+    const used = `still-used-token-${'y'.repeat(20)}`;
+    for (let at = 0; at < 100; at++) {
+      rememberSecret(used, 'two logins');
+      rememberSecret(`other-token-${at}-${'z'.repeat(20)}`, 'two logins');
+    }
+    expect(withoutOwn(`Bearer ${used}`)).to.equal('Bearer (hidden)');
+  });
+
+  it('leaves nothing of itself in the end of a longer text', () => {
+    const long = `token-of-a-plugin-${'k'.repeat(1200)}`;
+    rememberSecret(long);
+    expect(endFromOutside(`401 for Bearer ${long}`, 300)).to.equal('401 for Bearer (hidden)');
+    expect(endFromOutside(`${'k'.repeat(2500)} is refused\n`, 300)).to.equal('is refused');
+    expect(endFromOutside(`${'words '.repeat(1000)}the last ones`, 13)).to.equal('the last ones');
+    expect(endFromOutside('k'.repeat(2500), 300)).to.equal('');
+  });
+
+  it('is no name among the facts of a worker either', () => {
+    rememberSecret('static-client-secret-1234');
+    expect(factsFromOutside({ 'x static-client-secret-1234': 1 })).to.deep.equal({ 'x (hidden)': 1 });
   });
 
   it('costs little, however long and odd the words are', () => {

@@ -123,7 +123,7 @@ export async function startPool(
     return poolStatus(directory);
   }
   const places = placesIn(directory);
-  rmSync(directory, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   mkdirSync(directory, { recursive: true });
   chmodSync(directory, 0o755);
   const { uid, gid, name: owner } = whose();
@@ -175,7 +175,7 @@ export async function stopPool(directory: string, holder?: number): Promise<void
   await killAll(
     processesNaming(placesIn(directory).config).filter(({ program }) => program.startsWith('condor_')),
   );
-  rmSync(directory, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
 export function poolStatus(directory: string): PoolStatus {

@@ -61,7 +61,7 @@ const environment = ({ config, kdcConfig }: Places) => ({
 export async function startKdc(directory: string): Promise<KdcStatus> {
   const places = placesIn(directory);
   if (kdcStatus(directory).running) return kdcStatus(directory);
-  rmSync(places.root, { recursive: true, force: true });
+  rmSync(places.root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   mkdirSync(places.root, { recursive: true, mode: 0o700 });
   const port = await freePort(18_750);
   writeConfiguration(places, port);
@@ -82,7 +82,7 @@ export async function startKdc(directory: string): Promise<KdcStatus> {
 export async function stopKdc(directory: string): Promise<void> {
   const state = readState(directory);
   if (state !== undefined) await killAll([state.process]);
-  rmSync(placesIn(directory).root, { recursive: true, force: true });
+  rmSync(placesIn(directory).root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
 export function kdcStatus(directory: string): KdcStatus {

@@ -58,7 +58,7 @@ async function freshState(directory: string): Promise<State> {
   const { root, certificates } = placesIn(directory);
   // Its node may have ended with it, and left its data.
   await stopNode(directory);
-  rmSync(root, { recursive: true, force: true });
+  rmSync(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   mkdirSync(root, { recursive: true, mode: 0o700 });
   await makeCertificates(certificates);
   const ports = await freePorts();
@@ -108,7 +108,7 @@ export async function stopControlPlane(directory: string, holder?: number): Prom
   }
   await stopNode(directory);
   if (state !== undefined) await killAll(Object.values(state.components));
-  rmSync(placesIn(directory).root, { recursive: true, force: true });
+  rmSync(placesIn(directory).root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
 function living(holders: readonly Holder[]): Holder[] {

@@ -152,7 +152,8 @@ async function call(action: 'start' | 'purge', directory: string): Promise<void>
   });
   if (status !== 0)
     throw new Failure(`the node could not be ${action === 'start' ? 'started' : 'stopped'}, see above`);
-  if (action === 'purge') rmSync(join(directory, 'node'), { recursive: true, force: true });
+  if (action === 'purge')
+    rmSync(join(directory, 'node'), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
 function runs(pidFile: string): boolean {

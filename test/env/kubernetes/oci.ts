@@ -64,7 +64,7 @@ export class Image {
   /** Writes an OCI archive, of which an import makes an image of this name. The layers must be on the same file system. */
   async write(name: string, archive: string): Promise<void> {
     const layout = `${archive}.layout`;
-    rmSync(layout, { recursive: true, force: true });
+    rmSync(layout, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     const blobs = join(layout, 'blobs/sha256');
     mkdirSync(blobs, { recursive: true });
     for (const { path, digest } of this.#layers) linkSync(path, join(blobs, digest));

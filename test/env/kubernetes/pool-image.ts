@@ -43,7 +43,7 @@ export async function importPoolImage(directory: string): Promise<PoolImage> {
     const made = new Image(config, [base, await scriptLayer(scratch)]);
     return { image: await imported(directory, 'htcondor-pool', made, scratch) };
   } finally {
-    rmSync(scratch, { recursive: true, force: true });
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
 }
 

@@ -81,7 +81,7 @@ export async function importThresherImage(directory: string, dist: string): Prom
     const made = new Image(recipe().config, layers);
     return { image: await imported(directory, 'thresher', made, scratch) };
   } finally {
-    rmSync(scratch, { recursive: true, force: true });
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
 }
 

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { EventServer } from '../../support/event-server.ts';
 import { htcJob, payloadOf } from '../../support/htc-jobs.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 const run = promisify(execFile);
 const needed = ['sh', 'cat', 'date', 'dirname', 'head', 'mktemp', 'rm', 'sed', 'sleep', 'tail'];
@@ -17,7 +17,7 @@ describe('the sender of CloudEvents', () => {
   let processes: string;
 
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'htcjob-event-'));
+    directory = temporaryDirectory();
     server = await EventServer.start();
     server.arrived = async () => {
       processes = (await run('ps', ['-eo', 'args'])).stdout;
@@ -25,7 +25,6 @@ describe('the sender of CloudEvents', () => {
   });
   afterEach(async () => {
     await server[Symbol.asyncDispose]();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   /** Sends from the files of a job on a machine that has these programs alone. */

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { isTokenOf, readEventKey, tokenOf } from '../../../src/sources/htcjob/job/token.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 const key = Buffer.from('k'.repeat(32));
 
@@ -26,10 +26,7 @@ describe('the token of a job', () => {
 describe('the key of the tokens', () => {
   let directory: string;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'htcjob-key-'));
-  });
-  afterEach(() => {
-    rmSync(directory, { recursive: true, force: true });
+    directory = temporaryDirectory();
   });
 
   it('is made once, for its user alone, and stays', () => {

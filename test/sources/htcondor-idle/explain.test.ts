@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { explainDemand } from '../../../src/sources/htcondor-idle/explain.ts';
@@ -11,6 +10,7 @@ import { needOf } from '../../support/idle-demand.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { scriptedPool, silent } from '../../support/scripted-pool.ts';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 const { signal } = new AbortController();
 
@@ -31,13 +31,10 @@ describe('the jobs that nothing takes, for an operator', () => {
   let directory: string;
   let clock: ManualClock;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+    directory = temporaryDirectory();
     const ad = 'MyType = "Machine"\nPartitionableSlot = true\nCpus = 1\nMemory = 1000\nDisk = 1000000\n';
     writeFileSync(join(directory, 'q.ad'), ad);
     clock = new ManualClock();
-  });
-  afterEach(() => {
-    rmSync(directory, { recursive: true });
   });
 
   const explained = (looker: Looker) => {

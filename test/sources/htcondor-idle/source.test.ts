@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Desk, Reason, Request, WorkerNews } from '../../../src/plugins/contracts/index.ts';
@@ -12,6 +11,7 @@ import { OperatorFiles } from '../../../src/util/operator-files.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ownQueue, recordingLog, requirements } from '../../support/samples.ts';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 const interval = 60;
 const joinTimeout = 300;
@@ -64,7 +64,7 @@ describe('the source htcondor-idle', () => {
   const queues = ['A', 'B'];
 
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+    directory = temporaryDirectory();
     clock = new ManualClock();
     log = recordingLog();
     look = {
@@ -94,7 +94,6 @@ describe('the source htcondor-idle', () => {
   afterEach(async () => {
     stop.abort();
     await running;
-    rmSync(directory, { recursive: true });
   });
 
   function start(signingKey?: string): void {

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Desk } from '../../../src/plugins/contracts/index.ts';
@@ -18,6 +17,7 @@ import {
   takenForNone,
 } from '../../support/scripted-pool.ts';
 import { until } from '../../support/until.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 /** Workers that may be asked for although this part gives no answer: for jobs of which all is known. */
 const known: Partial<Record<PoolPart, number>> = { 'queue s1': 3 };
@@ -25,7 +25,7 @@ const options = { slotAd: 'q.ad', nonePending: false };
 
 /** What thresher does and says of a pool of which one part fails. */
 async function seen(failing: PoolPart | undefined, failed: Failing) {
-  const directory = mkdtempSync(join(tmpdir(), 'thresher-test-'));
+  const directory = temporaryDirectory();
   const ad = 'MyType = "Machine"\nPartitionableSlot = true\nCpus = 4\nMemory = 4000\nDisk = 1000000\n';
   writeFileSync(join(directory, 'q.ad'), ad);
   const clock = new ManualClock();
@@ -52,7 +52,6 @@ async function seen(failing: PoolPart | undefined, failed: Failing) {
   const explained = await explainDemand({}, [queue], { clock, files, configDir: directory, looker }, signal);
   stop.abort();
   await running;
-  rmSync(directory, { recursive: true });
   return { requests: requests.length, codes: reasons.map(({ code }) => code), explained };
 }
 

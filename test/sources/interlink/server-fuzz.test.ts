@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { podOf } from '../../support/interlink-client.ts';
 import { SidecarUnderTest } from '../../support/interlink-sidecar.ts';
 import { recordedBody, strictContext } from '../../support/pods.ts';
 import { headOf, RawConnection } from '../../support/raw-http.ts';
-import { ownedPrefix } from '../../support/temporary.ts';
+import { ownedPrefix, removeDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
 const seed = 20_261_123;
@@ -155,7 +155,7 @@ describe('random requests to the sidecar for interLink', () => {
   });
   after(async () => {
     await sidecar.stop();
-    rmSync(top, { recursive: true, force: true });
+    removeDirectory(top);
   });
 
   function requireNothingOutside(): void {
