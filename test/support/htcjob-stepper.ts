@@ -58,6 +58,8 @@ export class StepperSite {
   /** "finalizer", "status REASON", "delete", in their order. */
   readonly asked: string[] = [];
   statuses: HtcJobStatus[] = [];
+  /** What happens between a write and its answer. */
+  meanwhile: (() => void) | undefined;
   readonly stepper: Stepper;
   #version = 10;
 
@@ -88,7 +90,9 @@ export class StepperSite {
           const { status } = object as { readonly status?: HtcJobStatus };
           this.asked.push(path.endsWith('/status') ? `status ${status?.reason ?? ''}` : 'finalizer');
           if (status !== undefined) this.statuses.push(status);
-          return { metadata: { resourceVersion: String(++this.#version) } };
+          const resourceVersion = String(++this.#version);
+          this.meanwhile?.();
+          return { metadata: { resourceVersion } };
         },
         delete: async () => {
           this.asked.push('delete');

@@ -1,4 +1,5 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import { isOlder } from '../../clients/kubernetes/versions.ts';
 import type { Desk, Log, Request } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
@@ -144,19 +145,21 @@ export class Stepper {
     return isSame(tracked.status, status) || this.#write(tracked, status, signal);
   }
 
-  /** @returns false where it is gone, or is another one by now */
+  /** @returns false where it is gone, or has changed since */
   async #write(tracked: Tracked, status: HtcJobStatus, signal: AbortSignal): Promise<boolean> {
     const before = tracked.status;
     tracked.pace.wrote(tracked.bytes, this.#parts.clock.monotonic());
     const version = await this.#parts.cluster.applyStatus(tracked.meta, status, signal);
-    if (!this.#wrote(tracked, version)) return false;
-    tracked.status = status;
-    this.#parts.events.write(tracked.meta, notesOf(before, status), signal);
-    return true;
+    const isLast = this.#wrote(tracked, version);
+    if (isLast) tracked.status = status;
+    if (!tracked.isGone) this.#parts.events.write(tracked.meta, notesOf(before, status), signal);
+    return isLast;
   }
 
+  /** @returns false where it is gone, or where the watch told first of what another writer wrote behind us, which has a step of its own */
   #wrote(tracked: Tracked, version: string | undefined): boolean {
     if (version === undefined) tracked.isGone = true;
+    else if (isOlder(version, tracked.meta.resourceVersion)) return false;
     else tracked.meta = { ...tracked.meta, resourceVersion: version };
     return version !== undefined;
   }
@@ -188,7 +191,7 @@ export class Stepper {
 
   /**
    * Decides what the queue is asked for from now on, and why it gives nothing.
-   * @returns false where the resource is gone, or is another one by now
+   * @returns false where the resource is gone, or has changed since
    */
   async #ask(tracked: Tracked, judgement: Judgement, signal: AbortSignal): Promise<boolean> {
     const { desk, clock, queueOf } = this.#parts;
@@ -237,7 +240,7 @@ export class Stepper {
 
   /**
    * From here on its spec cannot change any more: jobs are made of the spec that users see. Up to here it can, so that they correct it.
-   * @returns false where it is gone, or is another one by now
+   * @returns false where it is gone, or has changed since
    */
   async #claim(tracked: Tracked, judgement: Judgement, signal: AbortSignal): Promise<boolean> {
     if (tracked.status?.uniqId === tracked.uid) return true;

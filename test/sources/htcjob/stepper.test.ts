@@ -88,6 +88,34 @@ describe('a step of a HTCJob', () => {
     expect(site.ended.map(([index]) => index)).to.deep.equal([0]);
   });
 
+  it('sees what another writer wrote behind it, though the watch told of that before its own answer came', async () => {
+    site.found = [newsOf(uid, 0, 'finished', 0)];
+    const tracked = site.track(htcJob(), claimed);
+    site.meanwhile = () => {
+      const [ours] = site.statuses.slice(-1);
+      site.meanwhile = undefined;
+      tracked.update(site.object(htcJob(), { ...ours, active: 7, failed: 2, jobIds: ['0.0'] }));
+    };
+    await site.step(tracked);
+    expect(tracked.status).to.include({ active: 7, failed: 2 });
+    await site.step(tracked);
+    expect(site.statuses).to.have.length(2);
+    expect(last()).to.include({ active: 0, succeeded: 1, failed: 0 });
+    expect(tracked.status).to.equal(last());
+  });
+
+  it('asks for no job without its finalizer, which another writer took away behind it', async () => {
+    const tracked = site.track(htcJob(), undefined, { finalizers: [] });
+    site.meanwhile = () => {
+      site.meanwhile = undefined;
+      tracked.update(site.object(htcJob(), undefined, { finalizers: ['of.another'] }));
+    };
+    await site.step(tracked);
+    expect([site.asked, askedOf(tracked)]).to.deep.equal([['finalizer'], []]);
+    await site.step(tracked);
+    expect(site.asked).to.deep.equal(['finalizer', 'finalizer', 'status Pending']);
+  });
+
   describe('after activeDeadlineSeconds', () => {
     const late: HtcJob = htcJob({ queue: 2, activeDeadlineSeconds: 60 });
 
