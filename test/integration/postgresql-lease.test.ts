@@ -117,6 +117,38 @@ describe('the lease of a factory in PostgreSQL', () => {
     expect(second.isHeld).to.equal(true);
   });
 
+  it('is taken anew at once by a daemon that took it, and whose answer was lost', async () => {
+    const [first, clock] = [leaseOf('a'), new ManualClock()];
+    await first.take(undefined, undefined);
+    let lost = 0;
+    const second = leaseOf('b', {
+      clock,
+      open: async () => {
+        const use = { application: 'thresher b lease', mayTakeLong: false, readOnly: false };
+        const client = await openSession(place, use);
+        const asked = client.query.bind(client) as (text: string) => Promise<{ rows: unknown[] }[]>;
+        const query = async (text: string) => {
+          const answer = await asked(text);
+          const isTaken = text.includes('INSERT INTO leases') && (answer.at(-1)?.rows.length ?? 0) > 0;
+          if (isTaken && ++lost === 1) throw new Error('the connection was lost');
+          return answer;
+        };
+        return Object.assign(client, { query });
+      },
+    });
+    const taking = second.take(() => undefined, undefined);
+    await until('it sleeps', () => clock.sleeping.includes(1000));
+    await first.release();
+    const isTaken = taking.then(() => true);
+    await until('it has it', async () => {
+      await clock.advance(1000);
+      return Promise.race([isTaken, false]);
+    });
+    expect([lost, second.isHeld, second.told]).to.deep.equal([2, true, []]);
+    expect(clock.monotonic()).to.be.below(30_000);
+    expect(JSON.stringify(await query('SELECT epoch FROM leases'))).to.match(/"?epoch"?:"?3\b/);
+  });
+
   it('keeps a transaction that began before a take-over from being committed, and its rows from staying locked', async () => {
     const told: string[] = [];
     const first: Store = await openStore(place, 'factory', { mustEnd: ({ code }) => told.push(code) });

@@ -201,7 +201,10 @@ export class Lease {
     return false;
   }
 
-  /** Never beside a daemon of the other kind: one that has all of the factory shares it with none. */
+  /**
+   * Never beside a daemon of the other kind: one that has all of the factory shares it with none. A lease that this daemon took
+   * before, and of which no answer came, is its own.
+   */
   async #takeFree(): Promise<boolean> {
     const { holder, application, duration, clock, member } = this.#parts;
     const asked = clock.monotonic();
@@ -218,13 +221,13 @@ export class Lease {
           WHERE NOT ${held(others)}
         ON CONFLICT (instance, shard) DO UPDATE SET epoch = lease.epoch + 1, holder = excluded.holder,
           application = excluded.application, taken_at = excluded.taken_at, expires_at = excluded.expires_at
-          WHERE lease.expires_at <= clock_timestamp()
+          WHERE lease.expires_at <= clock_timestamp() OR lease.application = excluded.application
         RETURNING epoch, (SELECT application FROM leases WHERE ${own}) AS former`,
     );
     if (taken === undefined) return false;
     this.#epoch = taken.epoch;
     this.#actsUntil = asked + duration - margin;
-    if (taken.former !== null) await this.#endSessions(taken.former);
+    if (taken.former !== null && taken.former !== application) await this.#endSessions(taken.former);
     return true;
   }
 

@@ -24,10 +24,10 @@ export const memberNotes: Notes = {
       END IF;
       RETURN NULL;
     END $$;
-  -- A daemon takes a lease once. A higher epoch of the same daemon is a void lease.
+  -- A higher epoch of the same daemon is a void lease, unless it took the lease anew: the first answer may have been lost.
   CREATE FUNCTION campaign.note_lease() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      IF TG_OP = 'UPDATE' AND OLD.application = NEW.application THEN INSERT INTO campaign.leases (shard) VALUES (NEW.shard);
+      IF TG_OP = 'UPDATE' AND OLD.application = NEW.application AND OLD.taken_at = NEW.taken_at THEN INSERT INTO campaign.leases (shard) VALUES (NEW.shard);
       ELSE INSERT INTO campaign.leases (shard, application) VALUES (NEW.shard, NEW.application);
       END IF;
       RETURN NULL;
