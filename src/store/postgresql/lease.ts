@@ -106,6 +106,8 @@ export class Lease {
   /** Monotonic ms. */
   #actsUntil = -Infinity;
   #holder: LeaseHolder | undefined;
+  /** A look got no answer: it may have taken the lease all the same. */
+  #mayHaveTaken = false;
   #renewing: Promise<void> | undefined;
   #lost: ThresherError | undefined;
 
@@ -195,6 +197,7 @@ export class Lease {
       this.#holder = holder ?? this.#holder;
     } catch (error) {
       if (isFirst) throw error;
+      this.#mayHaveTaken = true;
     }
     if (waiting === undefined) throw alreadyRunning(instance, this.#holder);
     if (this.#holder !== undefined) waiting(this.#holder);
@@ -210,6 +213,8 @@ export class Lease {
     const asked = clock.monotonic();
     const own = `instance = ${this.#instance} AND shard = ${this.#shard}`;
     const others = `instance = ${this.#instance} AND shard ${member === undefined ? '<>' : '='} '${factory}'`;
+    // A late first look of this daemon must not end the lease that its second one took.
+    const isOwn = this.#mayHaveTaken ? 'lease.application = excluded.application' : 'false';
     const held = (which: string) => `EXISTS (SELECT FROM leases WHERE ${which} AND ${holds})`;
     // One transaction: a daemon of each kind may come at once, and one of the other kind that stands still may go on.
     const [taken] = await this.#query<{ epoch: number; former: string | null }>(
@@ -221,7 +226,7 @@ export class Lease {
           WHERE NOT ${held(others)}
         ON CONFLICT (instance, shard) DO UPDATE SET epoch = lease.epoch + 1, holder = excluded.holder,
           application = excluded.application, taken_at = excluded.taken_at, expires_at = excluded.expires_at
-          WHERE lease.expires_at <= clock_timestamp() OR lease.application = excluded.application
+          WHERE lease.expires_at <= clock_timestamp() OR ${isOwn}
         RETURNING epoch, (SELECT application FROM leases WHERE ${own}) AS former`,
     );
     if (taken === undefined) return false;
