@@ -104,8 +104,8 @@ describe('jobs of HTCondor', () => {
     const forget = ['-forcex', '-constraint', backend.space.mine];
     await promisify(execFile)(join(pool.programs, 'condor_rm'), forget, { env });
     const end = await untilStatus(seen, worker, ({ status }) => isFinal(status));
-    expect([end.status, end.error?.code]).to.deep.equal(['cancelled', 'htcondor-removed']);
-    expect(end.error?.message).to.match(/it was held before: .*\/nonexistent\/pilot/);
+    expect([end.status, end.error?.code]).to.deep.equal(['cancelled', 'htcondor-start']);
+    expect(end.error?.message).to.match(/\/nonexistent\/pilot/);
     const all = seen.history.get(worker.workerId)?.map(({ status }) => isFinal(status));
     expect(all?.indexOf(true)).to.equal((all?.length ?? 0) - 1);
   });

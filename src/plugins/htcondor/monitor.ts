@@ -45,7 +45,7 @@ export class HTCondorMonitor implements Monitor {
   readonly #parts: MonitorParts;
   /** By `cluster.proc`: those that the log named while they were late. */
   readonly #toldRemoving = new Set<string>();
-  /** By `cluster.proc`: of jobs that are given up and still in the queue. Without a history nothing else tells what became of them. */
+  /** By `cluster.proc`: of jobs that are given up and still in the queue. */
   readonly #verdicts = new Map<string, Observation>();
   /** When jobs were counted last, monotonic ms. */
   #countedAt = -Infinity;
@@ -133,7 +133,7 @@ export class HTCondorMonitor implements Monitor {
     for (const job of changed) {
       const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
       if (state === undefined) continue;
-      if (state.verdict === undefined) sink.observe(state.observation);
+      if (state.verdict === undefined) sink.observe(this.#judged(job, state.observation));
       else soon = true;
       this.#countEnded(job, state.observation.status);
     }
@@ -178,7 +178,7 @@ export class HTCondorMonitor implements Monitor {
       // The log was quicker: it has ended, and HTCondor is about to write that down.
       if (!isFinal(observation.status) && schedd.jobs.endOf(id) !== undefined) continue;
       if (verdict !== undefined) givenUp.push({ job, verdict });
-      else sink.observe(observation);
+      else sink.observe(this.#judged(job, observation));
       if (!isFinal(observation.status)) alive.set(id, job);
     }
     this.#count(jobs.values());
@@ -228,10 +228,12 @@ export class HTCondorMonitor implements Monitor {
     }
     const again = queued.filter((job) => schedd.removals.isToRepeat(job, now));
     try {
-      for (const some of portions(again)) {
-        const constraint = `${schedd.mine} && JobStatus == 5 && LastJobStatus == 3 && (${whereJobs(some.map(({ id }) => id))})`;
-        await schedd.client.act('remove', constraint, 'removed before', signal);
-      }
+      // HTCondor keeps the last reason alone, and after a restart it is what tells that a job was given up.
+      for (const [reason, jobs] of Map.groupBy(again, removalReasonOf))
+        for (const some of portions(jobs)) {
+          const constraint = `${schedd.mine} && JobStatus == 5 && LastJobStatus == 3 && (${whereJobs(some.map(({ id }) => id))})`;
+          await schedd.client.act('remove', constraint, reason, signal);
+        }
     } catch (error) {
       // The look goes on: it is about all jobs.
       daemon.log.warn('jobs that were held while they were removed could not be removed further', {
@@ -239,6 +241,13 @@ export class HTCondorMonitor implements Monitor {
         ...toReason(error),
       });
     }
+  }
+
+  /** Of a job that was given up and was removed, the verdict counts: HTCondor tells of the removal alone. */
+  #judged({ id }: Job, observation: Observation): Observation {
+    return (
+      (observation.status === 'cancelled' ? this.#verdicts.get(jobIdText(id)) : undefined) ?? observation
+    );
   }
 
   /** A job whose end the log told, though the schedd has forgotten it. */
@@ -354,3 +363,6 @@ function silent({ id, ad }: Job) {
 const isOver = (signal: AbortSignal): boolean => signal.aborted;
 
 const older = (a: Job, b: Job) => byId(a.id, b.id);
+
+const removalReasonOf = ({ ad: { RemoveReason = '' } }: Job): string =>
+  RemoveReason.includes(givenUpReason) ? givenUpReason : 'removed before';

@@ -4,6 +4,7 @@ import { jobOf, marks } from '../../../src/plugins/htcondor/marks.ts';
 import { HTCondorMonitor } from '../../../src/plugins/htcondor/monitor.ts';
 import { CeTally } from '../../../src/plugins/htcondor/place/ce-tally.ts';
 import { HTCondorMonitorConfig } from '../../../src/plugins/htcondor/schema.ts';
+import { givenUpReason } from '../../../src/plugins/htcondor/state/job-state.ts';
 import { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { defaultsOf } from '../../../src/util/schema-defaults.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -17,7 +18,10 @@ describe('the monitor of HTCondor', () => {
   let clock: ManualClock;
   let log: ReturnType<typeof recordingLog>;
   let queue: object[];
+  /** What the history tells. */
+  let ended: object[];
   let acted: string[];
+  let reasons: string[];
   let isRefused: boolean;
   /** What the queue does then. */
   let onAct: () => void;
@@ -29,16 +33,17 @@ describe('the monitor of HTCondor', () => {
     clock = new ManualClock();
     onAct = () => undefined;
     log = recordingLog();
-    [queue, acted, troubles, seen, isRefused] = [[], [], [], [], false];
+    [queue, ended, acted, reasons, troubles, seen, isRefused] = [[], [], [], [], [], [], false];
     const context = { ...pluginContext({ clock, log, stateDir: temporaryDirectory() }) };
     const host = { ...context, share: <T>(_: string, make: () => T) => make() };
     const schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
     Object.assign(schedd.client, {
       queueAs: async (read: (ad: object) => unknown) => queue.map(read),
-      history: async () => [],
-      act: async (what: string, constraint: string) => {
+      history: async () => ended,
+      act: async (what: string, constraint: string, reason: string) => {
         if (isRefused) throw new Error('the schedd refuses');
         acted.push(`${what} ${constraint}`);
+        reasons.push(reason);
         onAct();
       },
     });
@@ -107,6 +112,29 @@ describe('the monitor of HTCondor', () => {
     seen = [];
     queue = [];
     await look();
+    expect(seen).to.deep.equal(['1 cancelled htcondor-input']);
+  });
+
+  it('keeps why it gave a job up through a refusal of its CE, whatever the history says of that', async () => {
+    const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };
+    queue = [job(0, { ...mark, JobStatus: held, EnteredCurrentStatus: seconds() - 9e6 })];
+    onAct = () => {
+      queue = [job(0, { ...mark, JobStatus: removed, LastJobStatus: held, RemoveReason: givenUpReason })];
+    };
+    await look();
+    const ofCe = { ...mark, HoldReasonCode: 26, HoldReason: 'the CE refuses', RemoveReason: givenUpReason };
+    queue = [job(0, { ...ofCe, JobStatus: held, LastJobStatus: removed })];
+    await look();
+    await clock.advance(601_000);
+    onAct = () => {
+      queue = [];
+      const last = { LastHoldReasonCode: 26, LastHoldReason: 'the CE refuses', RemoveReason: reasons.at(-1) };
+      ended = [job(0, { ...mark, ...last, JobStatus: removed, LastJobStatus: held })];
+    };
+    await look();
+    seen = [];
+    await look();
+    expect(reasons).to.deep.equal([givenUpReason, givenUpReason]);
     expect(seen).to.deep.equal(['1 cancelled htcondor-input']);
   });
 
