@@ -1,6 +1,7 @@
 import type { Desk, Log } from '../../../plugins/contracts/index.ts';
 import type { Clock } from '../../../util/clock.ts';
-import { messageOf, toReason } from '../../../worker/errors.ts';
+import { within } from '../../../util/within.ts';
+import { messageOf, ThresherError, toReason } from '../../../worker/errors.ts';
 import { type HtcJobStatus, jobCount } from '../../../clients/htcjob/resource.ts';
 import { attemptOf, fromRanges } from '../../../clients/htcjob/numbers.ts';
 import { hasEnded, type JobFacts } from '../facts.ts';
@@ -24,6 +25,8 @@ export interface KeeperParts {
   readonly changed: (uid: string) => void;
 }
 
+/** How long a deletion waits for an output that is being brought, and whose end was asked for, ms. */
+const longestRest = 10_000;
 /** Outputs that are fetched at the same time. */
 const atOnce = 4;
 /** Pause before an output that could not be kept is fetched again, ms. */
@@ -49,7 +52,8 @@ interface Known {
   /** Job and reason of the last failure. */
   trouble: string | undefined;
   pause: number;
-  isOver: boolean;
+  /** Ends what is being brought: the resource goes. */
+  readonly over: AbortController;
 }
 
 /**
@@ -126,8 +130,7 @@ export class OutputKeeper implements Outputs {
   }
 
   letGo({ uid }: Pick<Tracked, 'uid'>): void {
-    const known = this.#known.get(uid);
-    if (known !== undefined) known.isOver = true;
+    this.#known.get(uid)?.over.abort();
     this.#known.delete(uid);
   }
 
@@ -135,8 +138,13 @@ export class OutputKeeper implements Outputs {
     const { uid, meta, spec } = tracked;
     if (spec.output === undefined) return;
     this.letGo(tracked);
-    await this.#busy.get(uid);
-    const { desk, place } = this.#parts;
+    const { desk, place, clock } = this.#parts;
+    // A disk or a schedd that hangs ends nothing. The deletion says so, and comes back.
+    if (!(await within(clock, longestRest, this.#busy.get(uid) ?? Promise.resolve())))
+      throw new ThresherError(
+        'output-awaited',
+        'an output that is being brought has not come to its end yet',
+      );
     // Of one that went without its finalizer workers may be left, and a sweep leaves those whose output is still needed.
     const workers = (await desk.find([{ uid }])).flatMap(({ worker }) => worker.workerId ?? []);
     await desk.dropOutputs(workers);
@@ -157,16 +165,17 @@ export class OutputKeeper implements Outputs {
       missing: new Map([...fromRanges(status?.outputMissing, count)].map((number) => [number, ''])),
       trouble: undefined,
       pause: pauses.first,
-      isOver: false,
+      over: new AbortController(),
     };
     this.#known.set(uid, known);
     return known;
   }
 
   /** Brings all outputs of a resource that are due, one after the other. */
-  async #bring(uid: string, signal: AbortSignal): Promise<void> {
+  async #bring(uid: string, ended: AbortSignal): Promise<void> {
     const known = this.#known.get(uid);
     if (known === undefined) return;
+    const signal = AbortSignal.any([ended, known.over.signal]);
     const { log, changed, desk } = this.#parts;
     let undropped: string | undefined;
     try {
@@ -178,14 +187,14 @@ export class OutputKeeper implements Outputs {
       undropped = `repeated jobs, which is to be dropped: ${messageOf(error)}`;
     }
     for (const [number, workerId] of [...known.due]) {
-      if (isOver(known, signal)) return;
+      if (isAborted(signal)) return;
       try {
         await this.#bringOne(known, number, workerId, signal);
         if (known.due.get(number) === workerId) known.due.delete(number);
         known.trouble = undefined;
         if (undropped === undefined) known.pause = pauses.first;
       } catch (error) {
-        if (signal.aborted) return;
+        if (isAborted(signal)) return;
         known.trouble = `job ${number}: ${messageOf(error)}`;
         log.warn('output of a HTCJob could not be kept', {
           htcjob: known.name,
@@ -297,9 +306,9 @@ function replaced(
   });
 }
 
-/** The resource goes, or the operator stops: both may happen at any time. */
-function isOver(known: Pick<Known, 'isOver'>, signal: AbortSignal): boolean {
-  return known.isOver || signal.aborted;
+/** It may have become so while something else was waited for. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
 }
 
 async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { HtcJobStatus } from '../../../../src/clients/htcjob/resource.ts';
+import type { ThresherError } from '../../../../src/worker/errors.ts';
 import type { LeftOutput } from '../../../../src/plugins/contracts/index.ts';
 import type { JobFacts } from '../../../../src/sources/htcjob/facts.ts';
 import type { Judged } from '../../../../src/sources/htcjob/judge.ts';
@@ -29,6 +31,8 @@ describe('the keeper of outputs', () => {
   let left: Map<number, (Buffer | Error | undefined)[]>;
   let asked: number[];
   let dropped: number[];
+  /** What bringing an output waits for. */
+  let hangs: ((signal: AbortSignal) => Promise<unknown>) | undefined;
   /** How many of the next drops fail. */
   let untold: number;
   let tracked: Tracked;
@@ -41,6 +45,7 @@ describe('the keeper of outputs', () => {
     asked = [];
     dropped = [];
     untold = 0;
+    hangs = undefined;
     tracked = new Tracked(htcJob({ queue: 2, output: {} }));
   });
 
@@ -52,8 +57,9 @@ describe('the keeper of outputs', () => {
   function begin(): OutputKeeper {
     end = new AbortController();
     const desk = {
-      output: async (workerId: number): Promise<LeftOutput | undefined> => {
+      output: async (workerId: number, signal: AbortSignal): Promise<LeftOutput | undefined> => {
         asked.push(workerId);
+        await hangs?.(signal);
         const answers = left.get(workerId) ?? [];
         const answer = answers.length > 1 ? answers.shift() : answers[0];
         if (answer instanceof Error) throw answer;
@@ -106,6 +112,33 @@ describe('the keeper of outputs', () => {
   const statusOf = (keeper: OutputKeeper): HtcJobStatus => keeper.inStatus(tracked, tracked.status ?? {});
   const condition = (keeper: OutputKeeper) => statusOf(keeper).conditions?.[0];
   const path = (...parts: readonly string[]) => join(root, 'default/zero-uid-of-zero', ...parts);
+
+  it('hole 6: is asked to stop by a deletion, which waits for a while and then says what for', async () => {
+    const keeper = begin();
+    left.set(1, [archive]);
+    hangs = async (signal) => {
+      await once(signal, 'abort');
+      throw new Error('it was ended');
+    };
+    want(keeper, [1]);
+    await until('it is being brought', () => asked.length === 1);
+    await keeper.remove(tracked);
+    expect(dropped).to.deep.equal([]);
+
+    const stuck = Promise.withResolvers<undefined>();
+    hangs = () => stuck.promise;
+    want(keeper, [1]);
+    await until('it is being brought again', () => asked.length === 2);
+    const told = keeper.remove(tracked).then(
+      () => 'removed',
+      (error: unknown) => (error as ThresherError).code,
+    );
+    await clock.pass(10_000);
+    expect(await told).to.equal('output-awaited');
+    stuck.resolve(undefined);
+    await keeper.remove(tracked);
+    expect(log.lines.filter(({ level }) => level === 'warn')).to.deep.equal([]);
+  });
 
   it('keeps each output once, and lets the backend forget it then', async () => {
     const keeper = begin();
