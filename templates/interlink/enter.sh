@@ -80,17 +80,19 @@ enter() {
   ! grep -Eq "^($il_loaders)" "$il_environ" || return 125
   il_newline=$(printf '\001')
   il_env=$(command -v env)
+  il_tr=$(command -v tr)
   il_odd=
   while IFS= read -r il_line; do
     case $il_line in
       *"$il_newline"*)
-        il_line=$(printf '%s.' "$il_line" | tr '\001' '\n')
+        il_line=$(printf '%s.' "$il_line" | "$il_tr" '\001' '\n')
         il_line=${il_line%.}
         ;;
     esac
     case ${il_line%%=*} in
       *%%) ;;
-      '' | *[!A-Za-z0-9_]* | [0-9]* | il_* | UID | EUID | GID | PPID | BASH* | SHELLOPTS | IFS | OPT* | _ | RANDOM | SECONDS | GROUPS)
+      # By PATH this shell would find its own programs in a volume.
+      '' | *[!A-Za-z0-9_]* | [0-9]* | il_* | PATH | UID | EUID | GID | PPID | BASH* | SHELLOPTS | IFS | OPT* | _ | RANDOM | SECONDS | GROUPS)
         il_odd=yes
         set -- "$il_line" "$@"
         ;;

@@ -1,6 +1,6 @@
 /** The sidecar in this process, with a factory that gives each Pod a job at once. */
 import type { FastifyInstance } from 'fastify';
-import type { Desk, Log, WorkerNews } from '../../src/plugins/contracts/index.ts';
+import type { Desk, Log, Request, WorkerNews } from '../../src/plugins/contracts/index.ts';
 import type { RetrievedPodData } from '../../src/clients/interlink/wire.ts';
 import type { Planner } from '../../src/sources/interlink/planner.ts';
 import { PodLogs } from '../../src/sources/interlink/logs/pod-logs.ts';
@@ -12,6 +12,7 @@ import type { PodService } from '../../src/sources/interlink/pod-service.ts';
 import { Sidecar } from '../../src/sources/interlink/sidecar.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { isFinal, type WorkerStatus } from '../../src/worker/status.ts';
+import { noRequirements } from '../../src/worker/worker.ts';
 import { ownQueue } from './samples.ts';
 
 /** A log that drops all. */
@@ -51,6 +52,10 @@ export class SidecarUnderTest {
   readonly letGo: number[] = [];
   /** How often the factory was asked for jobs by name. */
   finds = 0;
+  /** Longest life of a worker of the queue, s; 0: no limit. */
+  maxWalltime = 0;
+  /** What was wanted last. */
+  wanted: readonly Request[] = [];
   /** Whether jobs get their ids. */
   submits = true;
   #app: FastifyInstance | undefined;
@@ -137,8 +142,13 @@ export class SidecarUnderTest {
 
   /** The queue asks what is wanted. */
   async pass(): Promise<void> {
-    const asked = await this.sidecar.wanted(fakeQueue);
-    for (const { origin } of asked.requests) {
+    const { maxWalltime } = this;
+    const { requests } = await this.sidecar.wanted({
+      ...fakeQueue,
+      requirements: { ...noRequirements, maxWalltime },
+    });
+    this.wanted = requests;
+    for (const { origin } of requests) {
       if (!this.submits || this.jobs.has(origin.uid)) continue;
       const workerId = this.jobs.size + 1;
       this.jobs.set(origin.uid, { workerId, status: 'submitted', batchId: `${workerId}.0` });
@@ -194,7 +204,6 @@ const fakeQueue = {
   options: {},
   mapType: 'NoJob',
   runMode: 'self',
-  requirements: {} as never,
 };
 
 export const plainPlanner: Planner = ({ pod: { metadata, spec } }: RetrievedPodData) => ({

@@ -53,7 +53,9 @@ const nothing: Wanted = { requests: [], groups: [], reasons: [] };
 export class Sidecar implements Source {
   readonly #parts: SidecarParts;
   readonly #service: PodService;
-  readonly #requests: PodRequests;
+  #requests: PodRequests;
+  /** Longest life of a job, s, by its queue; 0: no limit. */
+  #longest = 0;
   readonly #freshEnds: FreshEnds;
   readonly #pace: Pace;
 
@@ -61,19 +63,28 @@ export class Sidecar implements Source {
     this.#parts = parts;
     this.#service = new PodService(parts);
     const { clock, log } = parts.host;
-    const { batchInterval } = parts;
     this.#pace = new Pace(parts.lookInterval, log);
-    this.#requests = new PodRequests({ clock, batchInterval, plan: (pod) => this.#requestOf(pod) });
+    this.#requests = this.#newRequests();
     this.#freshEnds = new FreshEnds(clock, () => parts.book.all);
   }
 
-  async wanted({ name, own }: SourceQueue): Promise<Wanted> {
+  #newRequests(): PodRequests {
+    const { host, batchInterval } = this.#parts;
+    return new PodRequests({ clock: host.clock, batchInterval, plan: (pod) => this.#requestOf(pod) });
+  }
+
+  async wanted({ name, own, requirements }: SourceQueue): Promise<Wanted> {
     if (!own) return nothing;
     const { book } = this.#parts;
     await book.load();
     const queue = this.#service.queue;
     if (typeof queue !== 'string') return { ...nothing, reasons: [queue] };
     if (queue !== name) return nothing;
+    if (this.#longest !== requirements.maxWalltime) {
+      // What was planned counted by another one.
+      this.#longest = requirements.maxWalltime;
+      this.#requests = this.#newRequests();
+    }
     const waiting = book.all.filter(({ isWanted }) => isWanted);
     const requests = this.#requests.of(waiting, () => this.#service.desk?.wake(name));
     return { requests, groups: [], reasons: [] };
@@ -160,13 +171,16 @@ export class Sidecar implements Source {
     );
   }
 
+  /** Its job may take as long as the Pod says, and never longer than the queue allows. */
   #requestOf(pod: TrackedPod): Request | undefined {
     const { planner, host } = this.#parts;
     const { data, uid, acceptedAt } = pod.record;
     if (data === undefined) return undefined;
     try {
       const { payload, requirements } = acceptedPod(data, planner, acceptedAt).plan;
-      return { origin: pod.origin, requirements, payload };
+      const isBound = this.#longest > 0 && (requirements.maxWalltime ?? 0) > this.#longest;
+      const bound = isBound && { maxWalltime: this.#longest };
+      return { origin: pod.origin, requirements: { ...requirements, ...bound }, payload };
     } catch (error) {
       // It was possible when it was accepted: the operator has changed the options since.
       pod.endReason ??= `the Pod cannot become a job any more: ${messageOf(error)}`;

@@ -66,6 +66,30 @@ describe('the life of a Pod of interLink', () => {
     return pod;
   }
 
+  it('hole 1: may be shorter than the queue allows, and never longer', async () => {
+    await sidecar.stop();
+    const needs = { ends: 999_999_999, soon: 60, says: undefined };
+    sidecar = new SidecarUnderTest(root, (data) => {
+      const maxWalltime = needs[data.pod.metadata.name as keyof typeof needs];
+      return Object.assign(plainPlanner(data), {
+        requirements: maxWalltime === undefined ? {} : { maxWalltime },
+      });
+    });
+    sidecar.submits = false;
+    sidecar.maxWalltime = 3600;
+    app = await sidecar.start();
+    const creating = Object.keys(needs).map((name) => create(newPod(name)));
+    const lives = () => sidecar.wanted.map(({ requirements }) => requirements?.maxWalltime).toSorted();
+    await until('all are wanted', () => sidecar.wanted.length === 3);
+    expect(lives()).to.have.members([3600, 60, undefined]);
+    sidecar.maxWalltime = 0;
+    await sidecar.pass();
+    expect(lives()).to.have.members([999_999_999, 60, undefined]);
+    sidecar.submits = true;
+    await sidecar.pass();
+    expect((await Promise.all(creating)).map(({ status }) => status)).to.deep.equal([200, 200, 200]);
+  });
+
   describe('whose directory is not mounted when the daemon starts', () => {
     it('keeps its job, and has its status as soon as the directory is there', async () => {
       const pod = await running();

@@ -1,4 +1,4 @@
-import type { Container, PodSpec } from '../../../clients/interlink/wire.ts';
+import type { Container, PodSpec, VolumeMount } from '../../../clients/interlink/wire.ts';
 import type { PodAnnotations } from './annotations.ts';
 import { expanded } from './environment.ts';
 import type { PodImage } from './images.ts';
@@ -9,8 +9,17 @@ import { type Findings, problem, shown } from './problem.ts';
 import { gpuOptions } from './resources.ts';
 import { type PodVolume, isBelow, isPlace, isRelative } from './volumes.ts';
 
+/** A place that a container mounts for writing: it can put a link there, in the place of a directory. */
+export interface Writer {
+  readonly container: string;
+  /** `volume NAME/SUBPATH` or `host PATH`, with a slash at its end. */
+  readonly place: string;
+}
+
 export interface ContainerContext {
   readonly at: string;
+  /** Those of the containers that run beside it, and its own if it is entered again while it runs. */
+  readonly writers: readonly Writer[];
   /** Whether it has probes and hooks: init containers have none. */
   readonly hasActions: boolean;
   readonly variables: ReadonlyMap<string, string>;
@@ -48,9 +57,7 @@ export function containerText(
       ? onMachine(container, findings)
       : [
           ...optionsOf(container, given, findings).map((word) => lineOf('option', word)),
-          ...given.annotations.binds.map(({ mode, source, target }) =>
-            bindLine(mode, 'host', source, target),
-          ),
+          ...bindLines(given, findings),
           ...mountLines(container, given, findings),
           ...lastWords(container, findings),
         ]),
@@ -151,27 +158,78 @@ function bindLine(mode: 'ro' | 'rw', of: 'host' | 'volume', source: string, targ
   return fieldsOf('bind', mode, of, source, target);
 }
 
+function placeOf(of: 'host' | 'volume', source: string): string {
+  return `${of} ${source}/`.replaceAll(/\/+/g, '/');
+}
+
+/** apptainer follows links, and between a look at the directory and its mount there is time for one. */
+function writerAbove(place: string, writers: readonly Writer[]): string | undefined {
+  const writer = writers.find((one) => place !== one.place && place.startsWith(one.place));
+  if (writer === undefined) return undefined;
+  return `container ${writer.container} mounts what is above it for writing, and could put a link in its place`;
+}
+
+function bindLines({ annotations, writers }: ContainerContext, { problems }: Findings): readonly string[] {
+  return annotations.binds.map(({ mode, source, target }) => {
+    const writer = writerAbove(placeOf('host', source), writers);
+    if (writer !== undefined)
+      problems.push(problem('/pod/metadata/annotations', `--bind ${source}: ${writer}`));
+    return bindLine(mode, 'host', source, target);
+  });
+}
+
+type Mounting = Pick<ContainerContext, 'volumes' | 'variables' | 'annotations'>;
+
+/** The places that a container can change. Files of ConfigMaps and the like are mounted for reading. */
+export function writersOf(
+  { name, volumeMounts }: Container,
+  { volumes, variables, annotations }: Mounting,
+): readonly Writer[] {
+  const binds = annotations.binds.filter(({ mode }) => mode === 'rw');
+  const mounts = (volumeMounts ?? []).filter(({ readOnly }) => readOnly !== true);
+  return [
+    ...binds.map(({ source }) => placeOf('host', source)),
+    ...mounts.flatMap((mount) => {
+      const volume = volumes.get(mount.name);
+      const below = `/${subPathOf(mount, variables)}`;
+      if (volume?.kind === 'host') return [placeOf('host', `${volume.path}${below}`)];
+      return volume?.kind === 'empty' ? [placeOf('volume', `${mount.name}${below}`)] : [];
+    }),
+  ].map((place) => ({ container: name, place }));
+}
+
+function subPathOf({ subPath, subPathExpr }: VolumeMount, variables: ReadonlyMap<string, string>): string {
+  const expression = subPathExpr ?? '';
+  return expression === '' ? (subPath ?? '') : expanded(expression, variables);
+}
+
 /** Lines of the volumes: `bind ro|rw volume|host SOURCE TARGET`. */
 function mountLines(
   container: Container,
-  { at, volumes, variables }: ContainerContext,
+  { at, volumes, variables, writers }: ContainerContext,
   { problems, warnings }: Findings,
 ): readonly string[] {
   return (container.volumeMounts ?? []).flatMap((mount, index) => {
-    const place = `${at}/volumeMounts/${index}`;
+    const where = `${at}/volumeMounts/${index}`;
     const volume = volumes.get(mount.name);
     const wrong = (message: string) => {
-      problems.push(problem(place, message));
+      problems.push(problem(where, message));
       return [];
     };
     if (volume === undefined) return wrong(`the Pod has no volume ${shown(mount.name)}`);
     if (!isPlace(mount.mountPath))
       return wrong(`${shown(mount.mountPath)} is no absolute path that apptainer can take`);
-    const expression = mount.subPathExpr ?? '';
-    const subPath = expression === '' ? (mount.subPath ?? '') : expanded(expression, variables);
+    const subPath = subPathOf(mount, variables);
     if (subPath !== '' && (!isRelative(subPath) || /[,:\\]/.test(subPath)))
       return wrong(`${shown(subPath)} is no path below the volume ${mount.name}`);
     if (volume.kind === 'left-out') return [];
+    const place =
+      volume.kind === 'host'
+        ? placeOf('host', `${volume.path}/${subPath}`)
+        : placeOf('volume', `${mount.name}/${subPath}`);
+    const writer = writerAbove(place, writers);
+    if (writer !== undefined)
+      return wrong(`${writer}: mount ${mount.name} as a whole, or there with readOnly`);
     if (volume.kind === 'host') {
       if (subPath !== '')
         warnings.push(`the directory ${subPath} of volume ${mount.name} must be on the machine`);

@@ -1,7 +1,7 @@
 import type { Container, RetrievedPodData } from '../../../clients/interlink/wire.ts';
 import type { Payload, Requirements } from '../../../plugins/contracts/index.ts';
 import { annotationsOf } from './annotations.ts';
-import { containerText, type ContainerContext } from './container.ts';
+import { containerText, type ContainerContext, writersOf } from './container.ts';
 import { isDisabled } from './disabled.ts';
 import { environmentText, variablesOf } from './environment.ts';
 import { imageOf, loginsOf, type PodImage } from './images.ts';
@@ -84,10 +84,20 @@ export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | 
 
   const options = [...context.options, ...optionsOf(data.jobConfig, context.runtime, findings)];
   const images: PodImage[] = [];
-  const containerFiles = listed.flatMap(({ container, at, isInit }, index) => {
+  const variablesOfAll = listed.map(({ container, at }) => {
     const variables = variablesOf(container, at, findings);
     const ip = annotations.podIp;
     if (ip !== undefined && !variables.has('POD_IP')) variables.set('POD_IP', ip);
+    return variables;
+  });
+  // Init containers run one after the other, and before all others.
+  const writers = listed.flatMap(({ container, isInit }, index) =>
+    isInit
+      ? []
+      : writersOf(container, { volumes, annotations, variables: variablesOfAll[index] ?? new Map() }),
+  );
+  const containerFiles = listed.flatMap(({ container, at, isInit }, index) => {
+    const variables = variablesOfAll[index] ?? new Map<string, string>();
     const image =
       script === ''
         ? imageOf(container, `${at}/image`, { root: annotations.imageRoot, logins }, context)
@@ -105,8 +115,10 @@ export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | 
       findings.warnings.push(`container ${container.name}: HTCondor is not asked for the resource ${name}`);
     const hasActions = !isInit && script === '';
     const { readOnlyImages } = context;
+    const isEntered = hasActions && hasAction(container);
     const given: ContainerContext = {
       at,
+      writers: isInit ? [] : writers.filter((one) => isEntered || one.container !== container.name),
       hasActions,
       variables,
       volumes,
@@ -209,6 +221,11 @@ function jobContainers(pod: RetrievedPodData['pod'], { problems }: Findings): re
   if (containers.length === 0)
     problems.push(problem('/pod/spec/containers', 'the Pod has no container for a job'));
   return [...of('initContainers'), ...containers];
+}
+
+/** Whether it may be entered again by a probe or a hook, which mounts all of its volumes anew. */
+function hasAction({ startupProbe, livenessProbe, readinessProbe, lifecycle }: Container): boolean {
+  return [startupProbe, livenessProbe, readinessProbe, lifecycle].some(Boolean);
 }
 
 /** interLink sends the data of a volume only if a container of the job mounts it. */

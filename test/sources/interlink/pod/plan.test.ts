@@ -55,6 +55,80 @@ describe('a Pod becomes a job', () => {
     expect(linesOf(plan, 'e1', 'env')).to.include('GREETING=hello "world"; $HOME `id` ü');
   });
 
+  describe('hole 2: mounts nothing in the place of which another container could put a link', () => {
+    const volumes: readonly Volume[] = [
+      { name: 'v', emptyDir: {} },
+      { name: 'h', hostPath: { path: '/data/' } },
+      { name: 'x', hostPath: { path: '/data/x' } },
+      { name: 'files', configMap: { name: 'cm' } },
+    ];
+    const container = [{ name: 'main', configMaps: [configMap('cm', { a: '' })] }];
+    const refused = (main: Partial<Container>, beside: Partial<Container>, inits: Container[] = []) => {
+      const other = { name: 'beside', image: 'busybox', command: ['true'], ...beside };
+      const data = podData(main, { volumes, initContainers: inits }, { container });
+      return refusals(withBeside(data, other), { hostPaths: ['/data'] });
+    };
+    const withBeside = ({ pod, ...rest }: RetrievedPodData, other: Container): RetrievedPodData => ({
+      ...rest,
+      pod: { ...pod, spec: { ...pod.spec, containers: [...pod.spec.containers, other] } },
+    });
+    const mounts = (...volumeMounts: object[]) => ({ volumeMounts }) as Partial<Container>;
+    const at = (name: string, subPath?: string, more: object = {}) => ({
+      name,
+      mountPath: `/${name}${subPath ?? ''}`,
+      ...(subPath !== undefined && { subPath }),
+      ...more,
+    });
+    const above =
+      '/pod/spec/containers/0/volumeMounts/0: container beside mounts what is above it for writing, and could put a link in its place: mount ';
+
+    it('below a volume, or a directory of it, that it may write', () => {
+      for (const [mine, others] of [
+        [at('v', 'a'), at('v')],
+        [at('v', 'a/b'), at('v', 'a')],
+        [{ ...at('v'), subPathExpr: 'a/b' }, at('v', 'a')],
+        [at('h', 'y'), at('h')],
+        [at('x'), at('h')],
+        [at('x', 'y'), at('h', 'x')],
+      ] as const)
+        expect(refused(mounts(mine), mounts(others)), JSON.stringify([mine, others])).to.deep.equal([
+          `${above}${mine.name} as a whole, or there with readOnly`,
+        ]);
+    });
+
+    it('but what it cannot change, has no part of, or mounted before', () => {
+      for (const [mine, others] of [
+        [at('v'), at('v')],
+        [at('v', 'a'), at('v', 'a')],
+        [at('v', 'ab'), at('v', 'a')],
+        [at('v', 'a'), at('v', undefined, { readOnly: true })],
+        [at('files', 'a'), at('files')],
+        [at('h', 'y'), at('x')],
+      ] as const)
+        expect(refused(mounts(mine), mounts(others)), JSON.stringify([mine, others])).to.deep.equal([]);
+      const init = { name: 'init', image: 'busybox', command: ['true'], ...mounts(at('v')) } as Container;
+      expect(refused(mounts(at('v', 'a')), {}, [init])).to.deep.equal([]);
+    });
+
+    it('and not by itself, where a probe has its volumes mounted anew', () => {
+      const own = mounts(at('v', 'a'), at('v'));
+      expect(refused(own, {})).to.deep.equal([]);
+      const readinessProbe = { exec: { command: ['true'] } };
+      expect(refused({ ...own, readinessProbe }, {})).to.deep.equal([
+        `${above.replace('beside', 'main')}v as a whole, or there with readOnly`,
+      ]);
+    });
+
+    it('by the annotation of its binds neither', () => {
+      const annotations = { 'slurm-job.vk.io/singularity-mounts': '--bind /data/x:/x' };
+      const data = podData(mounts(at('h')), { volumes }, { annotations, container });
+      const other = { name: 'beside', image: 'busybox', command: ['true'] };
+      const [first, ...more] = refusals(withBeside(data, other), { hostPaths: ['/data'] });
+      expect(first).to.match(/^\/pod\/metadata\/annotations: --bind \/data\/x: container main mounts /);
+      expect(more).to.deep.equal([]);
+    });
+  });
+
   describe('A22: with the resources of its containers', () => {
     const resources = (limits: Record<string, string>, requests = {}) => ({
       resources: { limits, requests },

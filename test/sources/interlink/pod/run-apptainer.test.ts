@@ -54,7 +54,7 @@ describe('a Pod, run by a real apptainer', () => {
       const read = existsSync(path) ? readReport(readFileSync(path, 'utf8')) : undefined;
       return typeof read === 'object' ? read.containers : {};
     };
-    return { child, ended: once(child, 'close').then(([code]) => code as number), log, report };
+    return { child, ended: once(child, 'close').then(([code]) => code as number), log, report, scratch };
   }
 
   it('gives words, variables and files as they are, and shares an emptyDir of which one container may only read', async () => {
@@ -150,6 +150,32 @@ describe('a Pod, run by a real apptainer', () => {
       .to.match(/^\/etc\n/)
       .and.to.contain('SAID=two\n"lines" $HOME\n')
       .and.to.contain('my.var=odd\n');
+  });
+
+  it('hole 2: has no program of its volumes run outside of it, whatever its PATH says', async () => {
+    const lie = `printf '#!/bin/sh\\necho was here >>/%s/out\\nexec /usr/bin/tr "$@"\\n' "$1" >/v/tr; chmod +x /v/tr`;
+    const place = '$(busybox grep " /v " /proc/self/mountinfo | busybox cut -d " " -f 4)';
+    const script = `set -- "${place}"; ${lie}; exec env -i "PATH=$1" "Z=a\nb" /bin/sh -c 'echo >/tmp/ready; while :; do /bin/sleep 1; done'`;
+    const { child, ended, log, report, scratch } = start(
+      podData(
+        {
+          image: real.image,
+          command: ['sh', '-c', script],
+          volumeMounts: [{ name: 'v', mountPath: '/v' }],
+          readinessProbe: {
+            exec: { command: ['/bin/cat', '/tmp/ready'] },
+            periodSeconds: 1,
+            timeoutSeconds: 5,
+          },
+        },
+        { volumes: [{ name: 'v', emptyDir: {} }] },
+      ),
+    );
+    await until('it is ready', () => report()['main']?.ready === true);
+    const volume = join(scratch, '.pod/volumes/v');
+    expect(readdirSync(volume), log('main')).to.deep.equal(['tr']);
+    child.kill('SIGTERM');
+    await ended;
   });
 
   it('kills a container that does not listen, with all that it started', async () => {
