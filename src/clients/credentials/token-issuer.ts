@@ -1,4 +1,4 @@
-import { rememberSecret } from '../../util/own-secrets.ts';
+import { fromOutside, rememberSecret } from '../../util/own-secrets.ts';
 import { rootCertificates } from 'node:tls';
 import * as oidc from 'openid-client';
 import { Agent, fetch } from 'undici';
@@ -61,7 +61,10 @@ export class TokenIssuer {
       return { token: answer.access_token, scope: answer.scope };
     } catch (error) {
       // Without the cause: it holds the answer, and perhaps what was asked.
-      const why = withoutSecrets(whyFailed(error), [this.#client.clientSecret]).slice(0, excerpt);
+      const why = fromOutside(withoutSecrets(whyFailed(error), [this.#client.clientSecret])).slice(
+        0,
+        excerpt,
+      );
       throw new ThresherError('credential-issuer', `token issuer ${this.#client.issuer} ${why}`);
     }
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { NotStarted, type ProgramEnd, runProgram } from '../program.ts';
+import { fromOutside } from '../../util/own-secrets.ts';
 import { withoutSecrets } from './redact.ts';
 
 /** A program that makes a credential. */
@@ -55,7 +56,7 @@ function lastWords({ stdout, stderr }: ProgramEnd, secrets: readonly string[]): 
   const from = (text: string) =>
     text
       .split(/[\r\n]+/)
-      .map((line) => withoutSecrets(line.trim(), secrets))
+      .map((line) => fromOutside(withoutSecrets(line.trim(), secrets)))
       // Dots and pluses show that a key is being looked for.
       .filter((line) => /[A-Za-z]/.test(line))
       .slice(-shownLines)

@@ -117,8 +117,8 @@ export function parseCredential(output: string): ExecCredential | string {
     return 'printed a certificate and a key only in part';
   if (!given(token) && !given(clientCertificateData)) return 'printed neither a token nor a certificate';
   const expiresAt = given(expirationTimestamp) ? Date.parse(expirationTimestamp) : undefined;
-  if (Number.isNaN(expiresAt))
-    return `printed an expirationTimestamp that is no time: ${String(expirationTimestamp)}`;
+  // A plugin may have put its token there: it is not shown.
+  if (Number.isNaN(expiresAt)) return 'printed an expirationTimestamp that is no time';
   return {
     ...(given(token) && { token }),
     ...(given(clientCertificateData) && { certificate: clientCertificateData }),

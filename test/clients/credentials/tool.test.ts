@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { toolEnvironment } from '../../../src/clients/credentials/environment.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { runTool, type ToolCall } from '../../../src/clients/credentials/tool.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import type { ThresherError } from '../../../src/worker/errors.ts';
@@ -102,6 +103,10 @@ describe('a program that makes a credential', () => {
       ...['(hidden)', 'cannot parse (hidden)', 'client_secret=(hidden) and (hidden)'],
       ...[more[3], more[4]],
     ]);
+    rememberSecret('3f2b1c4d-0000-4a1b-9c9d-0123456789ab');
+    const outside = 'bad token 3f2b1c4d-0000-4a1b-9c9d-0123456789ab, password=hunter2xyz, Bearer abc123def';
+    const repeated = await complaint(sh(`echo '${outside}'; exit 1`));
+    for (const secret of ['3f2b1c4d', 'hunter2xyz', 'abc123def']) expect(repeated).to.not.contain(secret);
     const echoed = complaint(sh('read line; echo "wrong: $line" >&2; exit 1', { input: 'my password\n' }));
     expect(await echoed).to.equal('sh ended with exit status 1: wrong: (hidden)');
   });
