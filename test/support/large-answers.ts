@@ -80,7 +80,7 @@ export function answering(data: string): PandaApi {
 export function carryingOut(data: string, living: readonly WorkerNews[], log: Log) {
   const clock = systemClock;
   const memory = new LinkMemory(memoryFor());
-  const orders = new OrderBook({ memory, clock, log });
+  const orders = new OrderBook({ memory, clock, log, serverAhead: () => 0 });
   const runner = new CommandRunner({
     api: Object.assign(answering(data), { acknowledge: async () => ({ kind: 'ok', data: null }) }),
     memory,

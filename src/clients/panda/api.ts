@@ -206,7 +206,8 @@ export class PandaApi {
     if (first.kind === 'ok') return idOf(first.data, call);
     if (first.code !== 'panda-database') return first;
     const alive = await this.resourceTypes(signal);
-    if (alive.kind === 'failed') return first;
+    // Types in another form are an answer, too.
+    if (alive.kind === 'failed' && alive.code !== 'panda-no-api') return first;
     const second = await this.#ask(call, Anything, signal);
     if (second.kind === 'ok') return idOf(second.data, call);
     return second.code === 'panda-database' ? { kind: 'ok', data: 0 } : second;

@@ -123,10 +123,9 @@ export class CommandRunner {
         const queues = desk.ownQueues().filter(isOrdered);
         if (queues.some(({ name }) => computingSiteOf(name) === command.site))
           return orders.take(command, id, desk);
-        log.warn('the PanDA server orders workers for a site that no queue here serves', {
-          site: command.site,
-        });
-        return `no queue with runMode slave here serves ${fromOutside(command.site)}`;
+        const site = fromOutside(command.site);
+        log.warn('the PanDA server orders workers for a site that no queue here serves', { site });
+        return `no queue with runMode slave here serves ${site}`;
       }
       case 'kill':
         return killed(command.filter, desk, host);
@@ -159,7 +158,7 @@ export class CommandRunner {
             ({ computingSite, queue }) => (computingSite || computingSiteOf(queue)) === site,
           );
         // Names without end would be remembered, and asked of the server each time.
-        if (!isOurs) return `no queue here serves ${site}, and none of its workers live`;
+        if (!isOurs) return `no queue here serves ${fromOutside(site)}, and none of its workers live`;
         statistician.ask(site);
         return 'statistics follow';
       }

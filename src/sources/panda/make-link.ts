@@ -44,7 +44,7 @@ export function makeLink(make: MakeLink): PandaLink {
   const { api, memory, clock, log, options, host, version, logUrls, refused } = make;
   const health = new ServerHealth({ clock, log });
   const common = { ...make, health };
-  const orders = new OrderBook({ memory, clock, log });
+  const orders = new OrderBook({ memory, clock, log, serverAhead: make.serverAhead });
   const statistician = new Statistician({ ...common, interval: options.statisticsInterval * 1000 });
   const life = new Life({ ...common, version, heartbeatInterval: options.heartbeatInterval * 1000 });
   const reporter = new Reporter({

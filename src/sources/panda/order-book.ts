@@ -12,7 +12,7 @@ import { isQueued } from '../../worker/status.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import type { ServerCommand } from './commands.ts';
 import type { KeptOrder, LinkMemory, Run } from './memory.ts';
-import { type ByType, knownReport, reportsToKeep, stillWanted } from './orders.ts';
+import { type ByType, knownReport, oldestOrder, reportsToKeep, stillWanted } from './orders.ts';
 import { carriedOver, originsIn, uidOf } from './runs.ts';
 import { shapeOf } from './shape.ts';
 import { queueFor, sitesOf } from './sites.ts';
@@ -21,6 +21,8 @@ export interface OrderBookParts {
   readonly memory: LinkMemory;
   readonly clock: Clock;
   readonly log: Log;
+  /** How far the server's clock is ahead of ours, ms; undefined where that is not known. */
+  readonly serverAhead: () => number | undefined;
 }
 
 type SetWorkers = Extract<ServerCommand, { kind: 'set-workers' }>;
@@ -37,6 +39,9 @@ const mostTypes = 100;
  * workers every 300 s. Source: panda-server 1.0.4, `worker_module.py`.
  */
 const neverCounted = 'Undefined';
+
+/** An order cannot be from after it came, ms: a time further ahead than this is a mistake, and must not make all later orders older ones. */
+const latestOrder = 3_600_000;
 
 /** The order of a site that no queue serves any more is forgotten after so long, ms. */
 const forgottenAfter = 7 * 86_400_000;
@@ -92,7 +97,7 @@ export class OrderBook {
     const served = [...uids].reduce((sum, uid) => sum + (this.#served.get(uid)?.size ?? 0), 0);
     const before = this.#rests.get(order);
     if (before?.served === served) return before.rest;
-    const rest = order.runs.reduce((sum, run) => sum + this.#open(run).length, 0);
+    const rest = order.runs.reduce((sum, run) => sum + run.count - this.#servedIn(run), 0);
     this.#rests.set(order, { served, rest });
     return rest;
   }
@@ -108,7 +113,8 @@ export class OrderBook {
     const last = memory.orderOf(site);
     // It was carried out, and the daemon died before it wrote that down.
     if (last?.uid === uid) return 'it is carried out already';
-    const createdAt = saidAt ?? clock.now();
+    const serverNow = clock.now() + (this.#parts.serverAhead() ?? 0);
+    const createdAt = Math.min(saidAt ?? clock.now(), serverNow + latestOrder);
     // The server's clock may have been set back, and a server whose database was made anew counts its commands from 1 again.
     if (
       last !== undefined &&
@@ -121,7 +127,8 @@ export class OrderBook {
     await this.#lookUp(lastRuns, desk);
     const left = lastRuns.flatMap((run) => this.#open(run).map((origin) => ({ ...origin, type: run.type })));
     const reports = memory.reportsOf(site);
-    const known = knownReport(createdAt, reports);
+    // Of an order that says to be older no report is kept; its clock is wrong, and its workers are not all that were ever made.
+    const known = knownReport(Math.max(createdAt, serverNow - oldestOrder), reports);
     // The open requests were looked up before this count: one that is served in between is counted here, and the order wants
     // one worker too few rather than one too many.
     const made = new Map(await desk.madeSince(site, { at: known?.countedAt ?? 0, upTo: known?.upTo ?? 0 }));
@@ -190,6 +197,12 @@ export class OrderBook {
         most: `${mostOfOneType} of one type and ${mostOfOneOrder} of all, of types that the server has`,
       });
     return bounded;
+  }
+
+  #servedIn({ uid, from, count }: Run): number {
+    let served = 0;
+    for (const index of this.#served.get(uid) ?? []) if (index >= from && index < from + count) served++;
+    return served;
   }
 
   #open(run: Run): OriginKey[] {

@@ -45,6 +45,9 @@ export function knownReport(
   return reports.findLast(({ storedBy }) => storedBy <= createdAt - readBefore);
 }
 
+/** Orders may have waited at the server for so long, ms: reports from before are needed for them. */
+export const oldestOrder = 3_600_000;
+
 /** Reports that are kept of one site. An order that would need an older one is taken for one of fewer workers. */
 const mostReports = 40;
 

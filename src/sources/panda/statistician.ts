@@ -4,7 +4,7 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import type { LinkMemory } from './memory.ts';
-import { reportsToKeep, type StatisticsReport } from './orders.ts';
+import { type StatisticsReport, oldestOrder, reportsToKeep } from './orders.ts';
 import { isDead, type ServerHealth } from './server-health.ts';
 import { sitesOf } from './sites.ts';
 import { statisticsOf } from './statistics.ts';
@@ -25,9 +25,6 @@ export interface StatisticianParts {
 const skew = 1000;
 /** A site whose workers are still being made is not reported more often than so, ms. */
 const betweenChanges = 30_000;
-/** Orders may have waited at the server for so long, ms: reports from before are needed for them. */
-const oldestOrder = 3_600_000;
-
 /** The reports of a site that was last reported so long ago are forgotten, ms. */
 const forgottenAfter = 7 * 86_400_000;
 

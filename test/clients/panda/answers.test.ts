@@ -43,6 +43,8 @@ describe('hole 7: the highest worker id that the PanDA server knows', () => {
     expect(await asked([down, down])).to.deep.equal(ok(0));
     expect(await asked([down, ok('x')])).to.include({ code: 'panda-no-api' });
     expect(await asked([down], down)).to.deep.equal(down);
+    // Types in a form that is not known are an answer, too.
+    expect(await asked([down, down], ok('x'))).to.deep.equal(ok(0));
   });
 });
 

@@ -73,7 +73,7 @@ describe('commands of the PanDA server at work', () => {
         },
       },
       memory: kept,
-      orders: new OrderBook({ memory: kept, clock, log }),
+      orders: new OrderBook({ memory: kept, clock, log, serverAhead: () => undefined }),
       statistician: { ask: (site) => askedStatistics.push(site) },
       reportAgain: async (workers) => {
         if (reportsFail) throw new Error('the server takes no reports');

@@ -14,6 +14,8 @@ describe('the orders of the PanDA server', () => {
   let woken: string[];
   let queues: readonly string[];
   let lastId: number;
+  /** How far the server's clock is ahead, ms, by what is known of it. */
+  let ahead: number | undefined;
   /** What the memory wrote last. */
   let written: string;
 
@@ -22,8 +24,9 @@ describe('the orders of the PanDA server', () => {
     queues = ['S'];
     woken = [];
     lastId = 0;
+    ahead = 0;
     memory = memoryWith('');
-    orders = new OrderBook({ memory, clock: parts.clock, log: parts.log });
+    orders = new OrderBook({ memory, clock: parts.clock, log: parts.log, serverAhead: () => ahead });
     desk = new SourceDesk('panda', {
       ...parts.context,
       queues: () => queues,
@@ -138,7 +141,7 @@ describe('the orders of the PanDA server', () => {
     await take(1, { SCORE: 2 }, createdAt);
     await make(1);
     memory = memoryWith(written);
-    orders = new OrderBook({ memory, clock: parts.clock, log: parts.log });
+    orders = new OrderBook({ memory, clock: parts.clock, log: parts.log, serverAhead: () => ahead });
     await orders.resume(desk);
     expect(asked()).to.have.length(1);
     expect(await take(1, { SCORE: 2 }, createdAt)).to.equal('it is carried out already');
@@ -160,6 +163,32 @@ describe('the orders of the PanDA server', () => {
     await parts.clock.advance(3_600_000);
     await take(1, { SCORE: 1 });
     expect(await take(2, { SCORE: 3 }, earlier)).to.equal('3 new workers');
+  });
+
+  it('hole 7: are counted from the last hour, where the server dates them before all that is known', async () => {
+    await report();
+    await take(1, { SCORE: 5 });
+    await make(5);
+    await parts.clock.advance(3_700_000);
+    await report();
+    const twoHoursAgo = () => parts.clock.now() - 7_200_000;
+    expect(await take(2, { SCORE: 3 }, twoHoursAgo())).to.match(/^0 new workers/);
+    await parts.clock.advance(3_700_000);
+    await report();
+    expect(await take(3, { SCORE: 3 }, twoHoursAgo())).to.equal('3 new workers');
+    ahead = undefined;
+    await make(1);
+    expect(await take(4, { SCORE: 3 }, twoHoursAgo())).to.match(/^2 new workers/);
+  });
+
+  it('hole 7: end with no order that the server dates in the far future', async () => {
+    await report();
+    const last = Number.MAX_SAFE_INTEGER;
+    expect(await take(last, { SCORE: 1 }, Date.UTC(9999, 11, 31))).to.equal('1 new workers');
+    expect(await take(2, { SCORE: 2 })).to.equal('a newer order of the site counts');
+    await parts.clock.advance(3_600_000);
+    await report();
+    expect(await take(3, { SCORE: 2 })).to.equal('2 new workers');
   });
 
   it('of the type that the server never counts want what is not queued yet', async () => {
