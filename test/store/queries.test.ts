@@ -194,6 +194,9 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
     },
   ],
 ];
+/** Steps of plans that may come by every worker, or every transition, that there ever was. */
+const reachesAll =
+  /^SCAN (workers|transitions)|workers_(by_queue|ended|swept|by_origin) \(instance=\?( AND origin_kind=\?)?\)|workers_by_config|(workers|transitions) USING INTEGER PRIMARY KEY \(rowid[<>]/;
 /** They ask the memory alone. */
 const withoutQuery = ['retention.vacuum', 'news.listen', 'news.written'];
 
@@ -280,6 +283,46 @@ describe('the queries of the store', () => {
     const found = sections.join('\n');
     if (process.env.WRITE_QUERIES === '1') writeFileSync(texts, found);
     expect(found).to.equal(readFileSync(texts, 'utf8'));
+  });
+
+  it('read none of the workers that ended long ago, but where those are counted, listed or deleted', async () => {
+    const { store, sqlite, ran, close } = await recordingStore();
+    const found = new Set<string>();
+    for (const [name, call] of calls) {
+      await call(store);
+      for (const { sql: text, parameters } of ran()) {
+        if (!/^\s*(select|update|delete)/i.test(text)) continue;
+        const plan = sqlite.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...parameters) as { detail: string }[];
+        for (const { detail } of plan)
+          if (reachesAll.test(detail)) found.add(`${name.split(' ')[0] ?? name}: ${detail}`);
+      }
+    }
+    await close();
+    expect([...found].sort()).to.deep.equal([
+      'ids.begin: SEARCH workers USING INTEGER PRIMARY KEY (rowid<?)', // the newest one
+      'origins.census: SEARCH workers USING INTEGER PRIMARY KEY (rowid<?)', // the newest one
+      'origins.madeSince: SEARCH workers USING INTEGER PRIMARY KEY (rowid>?)', // those since a count
+      'retention.due: SEARCH workers USING COVERING INDEX workers_by_config (config_id=?)', // whether there is one
+      'retention.prune: SEARCH transitions USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)', // a portion
+      'retention.prune: SEARCH workers USING COVERING INDEX workers_by_config (config_id=?)', // whether there is one
+      'workers.countAll: SEARCH workers USING COVERING INDEX workers_ended (instance=?)', // all
+      'workers.list: SCAN workers', // all, or the newest
+      'workers.transitionsSince: SEARCH transitions USING INTEGER PRIMARY KEY (rowid>?)', // since one
+    ]);
+  });
+
+  it('are planned by statistics of every index of the workers and their transitions', async () => {
+    const { sqlite, close } = await recordingStore();
+    const told = sqlite.prepare(`SELECT idx || ' ' || stat FROM sqlite_stat1`).pluck().all() as string[];
+    const indexes = sqlite
+      .prepare(
+        `SELECT name, (SELECT count(*) FROM pragma_index_info(sqlite_schema.name)) AS columns FROM sqlite_schema
+          WHERE type = 'index' AND tbl_name IN ('workers', 'transitions')`,
+      )
+      .all() as { name: string; columns: number }[];
+    await close();
+    const sized = told.map((line) => line.split(' ')).map(([name, , ...columns]) => [name, columns.length]);
+    expect(sized).to.have.deep.members(indexes.map(({ name, columns }) => [name, columns]));
   });
 
   it('do not change their texts with the number of values', async () => {

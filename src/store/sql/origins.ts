@@ -88,7 +88,7 @@ export class SqlOriginStore implements OriginStore {
     for (;;) {
       const { rows } = await sql<Omit<NewsTable, 'what'>>`
         SELECT modification_time AS at, ${sql.join(columns.map((column) => sql.raw(column)))} FROM workers
-        WHERE instance = ${instance} AND origin_kind = ${kind} AND worker_id > ${last} AND ${alive}
+        WHERE instance = ${instance} AND ${isOf(this.#rows, kind)} AND worker_id > ${last} AND ${alive}
         ORDER BY worker_id LIMIT ${atOnce}`.execute(db);
       for (const row of rows) found.push(newsOf({ ...row, what: 'known' }, 0));
       last = rows.at(-1)?.worker_id ?? last;
@@ -118,7 +118,7 @@ export class SqlOriginStore implements OriginStore {
     { at, upTo }: Pick<Census, 'at' | 'upTo'>,
   ): Promise<ReadonlyMap<string, number>> {
     const { db, instance } = this.#rows;
-    const own = sql`instance = ${instance} AND origin_kind = ${kind} AND computing_site = ${computingSite}`;
+    const own = sql`instance = ${instance} AND ${isOf(this.#rows, kind)} AND computing_site = ${computingSite}`;
     // An id above all of ours says nothing of when it came, and a count that an older release kept may end with one.
     const known = upTo <= highestOwnId ? upTo : 0;
     const later =
@@ -155,6 +155,11 @@ export class SqlOriginStore implements OriginStore {
     if (told) this.#news.committed(new Set([kind]));
     return asked;
   }
+}
+
+/** One of a kind: by that index most workers that there ever were would be read. */
+function isOf({ dialect }: FactoryRows, kind: string) {
+  return sql`${dialect.unindexed('origin_kind')} = ${kind}`;
 }
 
 function askedRows({ dialect }: FactoryRows, origins: readonly OriginFilter[]): RowSet<'uid' | 'index'> {

@@ -11,6 +11,7 @@ import { filesOf } from './files.ts';
 import { migrations } from './migrations.ts';
 import { lastIds, setLastIds } from './last-ids.ts';
 import { KeptStatements } from './statements.ts';
+import { keepStatistics } from './statistics.ts';
 
 /** Pages that SQLite keeps, KiB. better-sqlite3 would have it keep 16 MiB; the kernel has them all anyway. */
 const pageCache = 4096;
@@ -156,6 +157,7 @@ async function migrate(open: OpenDatabase): Promise<void> {
     });
     const { error } = await migrator.migrateToLatest();
     if (error !== undefined) throw error instanceof Error ? error : new Error(JSON.stringify(error));
+    await keepStatistics(tx);
   });
 }
 
