@@ -111,8 +111,14 @@ export interface WorkerStore {
   fates(workerIds: readonly number[]): Promise<Map<number, Fate>>;
   /** Living workers of this configuration for which an end was asked, by their ids. @param after only larger ids than this */
   toKill(queue: string, configId: number, limit: number, after?: number): Promise<WorkerRecord[]>;
-  /** Ended workers whose keep time is over and of which something may be left. */
-  toSweep(queue: string, configId: number, before: SweepBefore, limit: number): Promise<WorkerRecord[]>;
+  /** Ended workers whose keep time is over and of which something may be left. @param except these are not looked for */
+  toSweep(
+    queue: string,
+    configId: number,
+    before: SweepBefore,
+    limit: number,
+    except?: readonly number[],
+  ): Promise<WorkerRecord[]>;
   /** Every (queue, configuration) that still has living or unswept workers, and where these are. */
   configsInUse(): Promise<ConfigPlace[]>;
 

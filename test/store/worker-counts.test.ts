@@ -178,6 +178,16 @@ describe('the plan of', () => {
       ],
     ],
     [
+      'a pass of kills',
+      ({ workers }) => workers.toKill('Q', 1, 5, 3),
+      [/SEARCH workers USING INDEX workers_to_kill \(instance=\? AND queue=\?/],
+    ],
+    [
+      'a sweep',
+      ({ workers }) => workers.toSweep('Q', 1, past, 5, [1, 2]),
+      [/SEARCH workers USING INDEX workers_unswept \(instance=\? AND queue=\?/],
+    ],
+    [
       'a deletion',
       (store) => store.retention.prune(retention, async () => true),
       [

@@ -253,6 +253,9 @@ onEachDatabase('the store of workers', (database) => {
     expect(await sweep(201, 101, 0, 101)).to.deep.equal([1, 2, 3, 4]);
     await store.workers.markSwept([1, 3], 300);
     expect(await sweep(1000, 1000, 1000, 1000)).to.deep.equal([2, 4, 5]);
+    const all = { finished: 1000, failed: 1000, cancelled: 1000, missed: 1000 };
+    expect(ids(await store.workers.toSweep('Q', 1, all, 10, [1, 4, 99]))).to.deep.equal([2, 5]);
+    expect(await store.workers.toSweep('Q', 1, all, 1, [2])).to.have.length(1);
     expect(
       await store.workers.toSweep('Q', 2, { finished: 1e9, failed: 0, cancelled: 0, missed: 0 }, 9),
     ).to.deep.equal([]);

@@ -32,7 +32,7 @@ const atOnce = 500;
 /** How often, and with what pause (ms), a pass asks again for ends that are not there yet. */
 const killTurns = 20;
 const killPause = 500;
-/** Workers that would not go, after which a pass looks for no others. */
+/** Workers that would not go, after which a pass ends. */
 const mostStuck = 2000;
 
 /** Ends the workers of one queue that are to end, and removes what ended ones left. */
@@ -47,6 +47,8 @@ export class SweeperAgent {
 
   /** Workers that the backend keeps in their place on purpose, and why. */
   readonly #kept = new Map<number, WorkerError>();
+  /** Workers that would not go: they are asked again when all others have had their turn. */
+  readonly #stuck = new Set<number>();
   /** Connections of workers to which this configuration does not lead: told once each. */
   readonly #beyond = new Set<string>();
 
@@ -155,7 +157,7 @@ export class SweeperAgent {
     }
   }
 
-  /** Why workers whose keep time is over were kept by the last sweep; undefined where none was. */
+  /** Why workers whose keep time is over are kept; undefined where none is. */
   get kept(): string | undefined {
     const [reason] = this.#kept.values();
     return (
@@ -170,10 +172,8 @@ export class SweeperAgent {
     const { config, configId } = this.#runtime;
     let swept = 0;
     const before = new Set(this.#kept.keys());
-    this.#kept.clear();
-    const stuck = new Set<number>();
     swept += await this.#sweepDiscarded();
-    for (;;) {
+    for (const most = this.#stuck.size + mostStuck; this.#stuck.size <= most;) {
       const now = clock.now();
       const { finished, failed, cancelled, missed } = this.#options.keep;
       const endedBefore = {
@@ -182,17 +182,17 @@ export class SweeperAgent {
         cancelled: now - cancelled,
         missed: now - missed,
       };
-      const found = await store.workers.toSweep(config.name, configId, endedBefore, atOnce + stuck.size);
-      // They had their turn, each by what its source wants.
-      for (const { workerId } of found) if (ledger.discarded.has(workerId)) stuck.add(workerId);
+      const except = [...this.#stuck, ...ledger.discarded];
+      const found = await store.workers.toSweep(config.name, configId, endedBefore, atOnce, except);
       // A submission under way may still bring about more of what it was seen to have made.
-      const isDue = ({ workerId }: WorkerRecord) => !stuck.has(workerId) && !ledger.inFlight.has(workerId);
-      const due = found.filter(isDue).slice(0, atOnce);
+      const due = found.filter(({ workerId }) => !ledger.inFlight.has(workerId));
       const gone = new Set(await this.#remove(due));
       swept += gone.size;
-      // A worker that cannot be removed is tried again in the next pass, and keeps no other from its removal.
-      for (const { workerId } of due) if (!gone.has(workerId)) stuck.add(workerId);
-      if (due.length < atOnce || stuck.size > mostStuck) break;
+      for (const { workerId } of found) if (!gone.has(workerId)) this.#stuck.add(workerId);
+      if (found.length < atOnce) {
+        this.#endRound();
+        break;
+      }
     }
     const kept = [...this.#kept].filter(([workerId]) => !before.has(workerId));
     for (const [code, some] of Map.groupBy(kept, ([, reason]) => reason.code)) {
@@ -201,6 +201,14 @@ export class SweeperAgent {
       this.#parts.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
     }
     return swept;
+  }
+
+  /** All had their turn: the next pass begins anew. */
+  #endRound(): void {
+    const { discarded } = this.#parts.ledger;
+    for (const workerId of this.#kept.keys())
+      if (!this.#stuck.has(workerId) && !discarded.has(workerId)) this.#kept.delete(workerId);
+    this.#stuck.clear();
   }
 
   /** Those that their sources need no more; @returns how many. */
@@ -242,7 +250,8 @@ export class SweeperAgent {
       const { workerId } = worker;
       const outcome = outcomes.get(workerId);
       const kept = outcome?.kind === 'pending' ? outcome.reason : undefined;
-      if (kept !== undefined) this.#kept.set(workerId, kept);
+      if (kept === undefined) this.#kept.delete(workerId);
+      else this.#kept.set(workerId, kept);
       this.#tellWhy(workerId, outcome?.kind === 'failed' ? outcome.error : kept);
       const detail = withKeptReason(worker.detail, kept?.message);
       if (detail !== undefined) notes.push({ ...worker, detail });

@@ -227,13 +227,15 @@ export class SqlWorkerStore implements WorkerStore {
     configId: number,
     before: SweepBefore,
     limit: number,
+    except: readonly number[] = [],
   ): Promise<WorkerRecord[]> {
     const rows = await this.#db
       .selectFrom('workers')
       .selectAll()
       .where('instance', '=', this.#instance)
       .where('queue', '=', queue)
-      .where('config_id', '=', configId)
+      // By that index every worker that there ever was would be read.
+      .where(sql<boolean>`${this.#dialect.unindexed('config_id')} = ${configId}`)
       .where('swept_time', 'is', null)
       .where(sql<boolean>`${ended}`)
       .where((eb) =>
@@ -246,6 +248,7 @@ export class SqlWorkerStore implements WorkerStore {
           ),
         ),
       )
+      .where(sql<boolean>`worker_id NOT IN (${this.#dialect.values(except, 'integer')})`)
       .limit(limit)
       .execute();
     return rows.map(toRecord);

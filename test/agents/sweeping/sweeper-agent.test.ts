@@ -113,6 +113,20 @@ describe('the sweeper of a queue', () => {
     expect(Math.min(...times.slice(0, 1700)), 'the fewest times that one was asked').to.be.greaterThan(3);
   });
 
+  it('hole 6: sweeps what ended after thousands that are kept, and asks for each of them in its turn', async () => {
+    const ids = await ended(3000);
+    const reason = { code: 'output-awaited', message: 'no directory' };
+    outcome = ({ workerId }) => (workerId <= 2900 ? { kind: 'pending', reason } : gone);
+    expect(await agent.sweep()).to.equal(0);
+    expect(await agent.sweep()).to.equal(100);
+    const times = Map.groupBy(calls.remove.flat(), (id) => id);
+    expect([...new Set(ids.map((id) => times.get(id)?.length))]).to.deep.equal([1]);
+    expect(agent.kept).to.equal('2900 workers of Q are kept for now: no directory');
+    outcome = () => gone;
+    expect(await agent.sweep()).to.equal(2900);
+    expect(agent.kept).to.equal(undefined);
+  });
+
   it('says once of what its backend keeps in place that it is kept, and why', async () => {
     await ended(3);
     const reason = { code: 'late-creation', message: 'it may still arrive' };
