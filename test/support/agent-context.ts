@@ -63,9 +63,9 @@ export class AgentParts implements AsyncDisposable {
   }
 
   /** Ids of so many workers of queue Q that were submitted. */
-  async submitted(count: number): Promise<number[]> {
+  async submitted(count: number, placement = this.placement): Promise<number[]> {
     const ids = Array.from({ length: count }, () => ++this.#lastId);
-    await this.ledger.intend(ids.map((id) => workerOf(id)));
+    await this.ledger.intend(ids.map((id) => workerOf(id, { placement })));
     for (let first = 0; first < count; first += 500) {
       const some = ids.slice(first, first + 500);
       await this.ledger.change(some.map((workerId) => ({ workerId, to: 'submitted', source: 'test' })));

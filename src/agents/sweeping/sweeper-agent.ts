@@ -1,3 +1,4 @@
+import pMap from 'p-map';
 import type { GoneOutcome, Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
@@ -27,8 +28,13 @@ export interface SweeperOptions {
   readonly keep: SweepBefore;
 }
 
+/** Connections that failed in a pass, and how. */
+type Broken = Map<ConnectedPlugins, unknown>;
+
 /** Workers in one call. */
 const atOnce = 500;
+/** Connections that are asked at the same time: a hanging one delays others by its deadline only where so many hang. */
+const connectionsAtOnce = 8;
 /** How often, and with what pause (ms), a pass asks again for ends that are not there yet. */
 const killTurns = 20;
 const killPause = 500;
@@ -60,19 +66,21 @@ export class SweeperAgent {
 
   async pass(signal: AbortSignal): Promise<void> {
     // A worker that takes some time to end is asked again in this pass; one that does not end at all waits for the next pass.
+    const broken: Broken = new Map();
     try {
       for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
         // If all fail, the backend is in trouble: the next pass asks again.
-        if ((await this.#endSome()) !== 'more') break;
+        if ((await this.#endSome(broken)) !== 'more') break;
         await this.#parts.clock.sleep(killPause, signal);
       }
     } finally {
       await this.sweep();
     }
+    throwFirst(broken);
   }
 
   /** Ends workers that are to end, as many as one call takes. @returns what is left: nothing, more to come, or nothing but failures. */
-  async #endSome(): Promise<'none' | 'more' | 'failures'> {
+  async #endSome(broken: Broken): Promise<'none' | 'more' | 'failures'> {
     const { ledger, store, calls, clock, log, step } = this.#parts;
     const { config, configId } = this.#runtime;
     const from = this.#lastAsked;
@@ -86,10 +94,11 @@ export class SweeperAgent {
     const isWhole = wanted.length < atOnce;
     let all = ready.length === wanted.length && isWhole;
     let failed = 0;
-    const asked = new Set(wanted.map(({ workerId }) => workerId));
+    const listed = new Set(wanted.map(({ workerId }) => workerId));
     if (isWhole)
-      for (const workerId of this.#toldLate.keys()) if (!asked.has(workerId)) this.#toldLate.delete(workerId);
-    for (const [{ monitor, sweeper }, workers] of this.#byConnection(ready)) {
+      for (const workerId of this.#toldLate.keys())
+        if (!listed.has(workerId)) this.#toldLate.delete(workerId);
+    await this.#onEach(ready, broken, async ({ monitor, sweeper }, workers) => {
       const outcomes = await calls
         .call(`kill of ${config.name}`, (signal) => sweeper.kill(workers, signal))
         .catch((error: unknown) => {
@@ -101,7 +110,7 @@ export class SweeperAgent {
       all &&= gone.length === workers.length;
       failed += this.#tell('workers could not be ended', workers, outcomes);
       this.#tellLate(workers, outcomes);
-      if (gone.length === 0) continue;
+      if (gone.length === 0) return;
       // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
       const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
       await ledger.change(
@@ -112,9 +121,11 @@ export class SweeperAgent {
         }),
       );
       log.info('ended workers on request', { queue: config.name, workers: gone.length });
-    }
-    if (all) return 'none';
-    return ready.length > 0 && failed === ready.length ? 'failures' : 'more';
+    });
+    const unasked = ready.filter(({ placement }) => this.#isBroken(placement, broken)).length;
+    if (all && unasked === 0) return 'none';
+    const asked = ready.length - unasked;
+    return (asked > 0 && failed === asked) || (unasked > 0 && asked === 0 && isWhole) ? 'failures' : 'more';
   }
 
   /** One line for all that failed alike. @returns how many failed. */
@@ -172,7 +183,8 @@ export class SweeperAgent {
     const { config, configId } = this.#runtime;
     let swept = 0;
     const before = new Set(this.#kept.keys());
-    swept += await this.#sweepDiscarded();
+    const broken: Broken = new Map();
+    swept += await this.#sweepDiscarded(broken);
     for (const most = this.#stuck.size + mostStuck; this.#stuck.size <= most;) {
       const now = clock.now();
       const { finished, failed, cancelled, missed } = this.#options.keep;
@@ -186,7 +198,7 @@ export class SweeperAgent {
       const found = await store.workers.toSweep(config.name, configId, endedBefore, atOnce, except);
       // A submission under way may still bring about more of what it was seen to have made.
       const due = found.filter(({ workerId }) => !ledger.inFlight.has(workerId));
-      const gone = new Set(await this.#remove(due));
+      const gone = new Set(await this.#remove(due, broken));
       swept += gone.size;
       for (const { workerId } of found) if (!gone.has(workerId)) this.#stuck.add(workerId);
       if (found.length < atOnce) {
@@ -200,6 +212,7 @@ export class SweeperAgent {
       const facts = { code, workers: some.length, workerIds };
       this.#parts.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
     }
+    throwFirst(broken);
     return swept;
   }
 
@@ -212,7 +225,7 @@ export class SweeperAgent {
   }
 
   /** Those that their sources need no more; @returns how many. */
-  async #sweepDiscarded(): Promise<number> {
+  async #sweepDiscarded(broken: Broken): Promise<number> {
     const { ledger, store } = this.#parts;
     const { config, configId } = this.#runtime;
     let swept = 0;
@@ -227,7 +240,7 @@ export class SweeperAgent {
       );
       const byWish = Map.groupBy(due, ({ workerId }) => ledger.unwanted.has(workerId));
       for (const [isUnwanted, some] of byWish) {
-        const gone = await this.#remove(some, isUnwanted);
+        const gone = await this.#remove(some, broken, isUnwanted);
         for (const workerId of gone) this.#forget(workerId);
         swept += gone.length;
       }
@@ -267,11 +280,15 @@ export class SweeperAgent {
   }
 
   /** @returns ids of those of which nothing is left. */
-  async #remove(due: readonly WorkerRecord[], isUnwanted = false): Promise<readonly number[]> {
+  async #remove(
+    due: readonly WorkerRecord[],
+    broken: Broken,
+    isUnwanted = false,
+  ): Promise<readonly number[]> {
     const { ledger, calls, log, step } = this.#parts;
     const { config, messenger } = this.#runtime;
     const removed: number[] = [];
-    for (const [{ sweeper }, workers] of this.#byConnection(due)) {
+    await this.#onEach(due, broken, async ({ sweeper }, workers) => {
       step('sweep:before-remove');
       const outcomes = await calls
         .call(`remove of ${config.name}`, (signal) => sweeper.remove(workers, signal, isUnwanted))
@@ -299,9 +316,28 @@ export class SweeperAgent {
       await ledger.markSwept(swept);
       step('sweep:after-mark');
       removed.push(...swept);
-    }
+    });
     if (removed.length > 0) log.info('swept workers', { queue: config.name, workers: removed.length });
     return removed;
+  }
+
+  /** Connections have nothing in common: each has its turn, and one that failed has no other in this pass. */
+  async #onEach(
+    workers: readonly WorkerRecord[],
+    broken: Broken,
+    work: (plugins: ConnectedPlugins, workers: readonly WorkerRecord[]) => Promise<void>,
+  ): Promise<void> {
+    const turns = [...this.#byConnection(workers)].filter(([plugins]) => !broken.has(plugins));
+    await pMap(
+      turns,
+      ([plugins, some]) => work(plugins, some).catch((error: unknown) => void broken.set(plugins, error)),
+      { concurrency: connectionsAtOnce },
+    );
+  }
+
+  #isBroken(placement: string, broken: Broken): boolean {
+    const plugins = this.#runtime.connected.get(placement);
+    return plugins !== undefined && broken.has(plugins);
   }
 
   #byConnection(workers: readonly WorkerRecord[]): Map<ConnectedPlugins, WorkerRecord[]> {
@@ -327,4 +363,9 @@ function withKeptReason(detail: unknown, message: string | undefined): object | 
   const { keptReason, ...others } = isObject(detail) ? detail : {};
   if (keptReason === message) return undefined;
   return message === undefined ? others : { ...others, keptReason: message };
+}
+
+/** @throws what failed first, after all others have had their turn */
+function throwFirst(broken: Broken): void {
+  for (const error of broken.values()) throw error instanceof Error ? error : new Error(messageOf(error));
 }

@@ -3,6 +3,7 @@ import type { QueueRuntime } from '../../../src/agents/queue-runtime.ts';
 import { SweeperAgent } from '../../../src/agents/sweeping/sweeper-agent.ts';
 import type { GoneOutcome, Worker } from '../../../src/plugins/contracts/index.ts';
 import { AgentParts } from '../../support/agent-context.ts';
+import { until } from '../../support/until.ts';
 
 const gone: GoneOutcome = { kind: 'gone' };
 const pending: GoneOutcome = { kind: 'pending' };
@@ -11,6 +12,7 @@ const failed: GoneOutcome = { kind: 'failed', error: { code: 'kubernetes-server-
 describe('the sweeper of a queue', () => {
   let parts: AgentParts;
   let agent: SweeperAgent;
+  let connected: Map<string, object>;
   let outcome: (worker: Worker) => GoneOutcome;
   let calls: { kill: number[][]; remove: number[][] };
   /** Workers whose outputs were not wanted. */
@@ -33,12 +35,13 @@ describe('the sweeper of a queue', () => {
       check: async (workers: readonly Worker[]) =>
         new Map(workers.map(({ workerId }) => [workerId, { kind: 'absent' }])),
     };
+    connected = new Map([[parts.placement, { connection: parts.connection, monitor, sweeper }]]);
     const runtime = {
       config: { name: 'Q' },
       configId: 1,
       current: true,
       messenger: undefined,
-      connected: new Map([[parts.placement, { connection: parts.connection, monitor, sweeper }]]),
+      connected,
     } as unknown as QueueRuntime;
     const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
     agent = new SweeperAgent(runtime, parts.context, { keep });
@@ -125,6 +128,52 @@ describe('the sweeper of a queue', () => {
     outcome = () => gone;
     expect(await agent.sweep()).to.equal(2900);
     expect(agent.kept).to.equal(undefined);
+  });
+
+  describe('hole 6: with a connection that fails or hangs', () => {
+    let away: (workers: readonly Worker[]) => Promise<Map<number, GoneOutcome>>;
+    let asked: number;
+    beforeEach(() => {
+      asked = 0;
+      const call = (workers: readonly Worker[]) => {
+        asked++;
+        return away(workers);
+      };
+      const own = connected.get(parts.placement);
+      connected.set('local:/away', { ...own, sweeper: { kill: call, remove: call } });
+    });
+
+    it('gives the others all their turns, asks it once in a pass, and says what failed', async () => {
+      const lost = await parts.submitted(600, 'local:/away');
+      const ids = [...lost, ...(await parts.submitted(600))];
+      await parts.ledger.requestKill({ ids }, 'test');
+      away = () => Promise.reject(new Error('its files hang'));
+      const failure = await pass().catch((error: unknown) => error);
+      expect(failure).to.have.property('message', 'its files hang');
+      expect([asked, await parts.statuses(ids)]).to.deep.equal([1, { submitted: 600, cancelled: 600 }]);
+      expect(parts.ledger.whyLeft.get(lost[0] ?? 0)?.message).to.equal('its files hang');
+
+      await parts.ledger.change(lost.map((workerId) => ({ workerId, to: 'failed', source: 'test' })));
+      await parts.clock.advance(1000);
+      asked = 0;
+      expect(await agent.sweep().catch((error: unknown) => error)).to.have.property(
+        'message',
+        'its files hang',
+      );
+      expect([asked, calls.remove.flat().length]).to.deep.equal([1, 600]);
+    });
+
+    it('asks the others while it hangs', async () => {
+      const ids = [...(await parts.submitted(1, 'local:/away')), ...(await parts.submitted(1))];
+      await parts.ledger.requestKill({ ids }, 'test');
+      let answer: (outcomes: Map<number, GoneOutcome>) => void = () => undefined;
+      away = () => new Promise((resolve) => (answer = resolve));
+      const work = agent.pass(new AbortController().signal);
+      await until('the other has ended', async () => (await parts.statuses(ids)).cancelled === 1);
+      answer(new Map(ids.map((id) => [id, gone])));
+      await work;
+      expect(await parts.statuses(ids)).to.deep.equal({ cancelled: 2 });
+    });
   });
 
   it('says once of what its backend keeps in place that it is kept, and why', async () => {
