@@ -98,7 +98,7 @@ for_apptainer() {
 }
 
 # Gives il_place the directory or file of the machine that a mount is for. A container may have put a link into an emptyDir: no mount
-# leaves the volumes by one.
+# goes by one. It could lead out of the volumes, or to what another container can change between this look and the mount.
 place() {
   if [ "$1" = host ]; then
     il_place=
@@ -112,13 +112,11 @@ place() {
   il_parent=$il_place
   while [ ! -d "$il_parent" ] && [ "$il_parent" != "$pod/volumes" ]; do il_parent=${il_parent%/*}; done
   il_real=$(cd -P "$il_parent" 2>/dev/null && pwd -P) || il_real=
-  case $il_real/ in
-    "$il_root"/*)
-      [ -e "$il_place" ] || [ -h "$il_place" ] || mkdir -p "$il_place" 2>/dev/null
-      { [ -d "$il_place" ] || [ ! -h "$il_place" ]; } && [ -e "$il_place" ] && return 0
-      ;;
-  esac
-  why_not "the path $2 leaves its volume, or cannot be made"
+  if [ "$il_real" = "$il_root${il_parent#"$pod/volumes"}" ]; then
+    [ -e "$il_place" ] || [ -h "$il_place" ] || mkdir -p "$il_place" 2>/dev/null
+    [ ! -h "$il_place" ] && [ -e "$il_place" ] && return 0
+  fi
+  why_not "the path $2 of its volume is, or goes by, a link, or it cannot be made"
   return 1
 }
 

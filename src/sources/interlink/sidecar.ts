@@ -11,6 +11,7 @@ import type {
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import { oneLine } from '../../util/one-line.ts';
+import { fromOutside } from '../../util/own-secrets.ts';
 import { acceptedPod } from './accept.ts';
 import { FreshEnds } from './looks/fresh-ends.ts';
 import { isAtWork, isHeld } from './pods/facts.ts';
@@ -273,7 +274,7 @@ export class Sidecar implements Source {
     const detail = workerId === undefined ? undefined : await desk.detail(workerId);
     const { HoldReason: reason } = (detail ?? {}) as { readonly HoldReason?: unknown };
     if (typeof reason !== 'string') return undefined;
-    const text = oneLine(reason).slice(0, longestReason);
+    const text = oneLine(fromOutside(reason)).slice(0, longestReason);
     return hasStarts(detail) ? `${text}; a release ends the Pod, whose containers may have started` : text;
   }
 }

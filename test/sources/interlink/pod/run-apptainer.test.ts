@@ -178,6 +178,43 @@ describe('a Pod, run by a real apptainer', () => {
     await ended;
   });
 
+  it('hole 2: mounts no path of a volume that goes by a link: another container could change what is behind it', async () => {
+    const image = real.image;
+    const links =
+      'mkdir -p /v/a/x; echo >/v/file; ln -s a /v/b; ln -s .. /v/up; ln -s / /v/m; ln -s file /v/f';
+    const paths = ['a/x', 'a/new', 'file', 'b/x', 'b/new', 'up', 'up/v', 'm', 'f'];
+    const containers = paths.map((subPath, index) => ({
+      name: `c${index}`,
+      image,
+      command: ['true'],
+      volumeMounts: [{ name: 'v', mountPath: '/x', subPath, readOnly: true }],
+    }));
+    const init = {
+      name: 'init',
+      image,
+      command: ['sh', '-c', links],
+      volumeMounts: [{ name: 'v', mountPath: '/v' }],
+    };
+    const spec = { containers, initContainers: [init], volumes: [{ name: 'v', emptyDir: {} }] };
+    const { ended, report } = start(podData({}, spec));
+    await ended;
+    const codes = paths.map((path, index) => [path, report()[`c${index}`]?.exitCode]);
+    expect(Object.fromEntries(codes)).to.deep.equal({
+      'a/x': 0,
+      'a/new': 0,
+      file: 0,
+      'b/x': 125,
+      'b/new': 125,
+      up: 125,
+      'up/v': 125,
+      m: 125,
+      f: 125,
+    });
+    expect(report()['c3']?.message).to.equal(
+      'the path v/b/x of its volume is, or goes by, a link, or it cannot be made',
+    );
+  });
+
   it('kills a container that does not listen, with all that it started', async () => {
     const [mark, script] = [
       '86399',
