@@ -99,10 +99,20 @@ function eitherOf(text: string, before: string | undefined): string {
   return before === undefined ? text : `(${before}) || (${text})`;
 }
 
-/** Source: HTCondor 23.9, `condor_holdcodes.h`: 46 and 47 are the allowed durations, 3 is `periodic_hold`. */
+/** Source: HTCondor 23.9, `condor_holdcodes.h`: 46 and 47 are the allowed durations, 3 is `periodic_hold`, and `on_exit_hold`. */
 function notHeldByABound(statements: readonly Statement[]): string {
-  const holds = statements.some((one) => one.kind === 'command' && one.key.toLowerCase() === 'periodic_hold');
+  const holds = statements.some(
+    (one) => one.kind === 'command' && /^(my\.)?(periodichold|onexithold)$/.test(plainName(one.key)),
+  );
   return `!member(HoldReasonCode, {${holds ? '3, ' : ''}46, 47})`;
+}
+
+/**
+ * HTCondor takes `periodic_remove` and `PeriodicRemove` for the same command, and `+PeriodicRemove` for what it makes of it.
+ * Source: 23.9, `submit_utils.cpp`, where each is looked up by two names
+ */
+function plainName(key: string): string {
+  return key.toLowerCase().replaceAll('_', '').replace(/^\+/, 'my.');
 }
 
 /**
@@ -110,7 +120,7 @@ function notHeldByABound(statements: readonly Statement[]): string {
  * @throws ThresherError `payload-wrong` where it cannot be told which one that is, or both cannot be said
  */
 function commandBefore(statements: readonly Statement[], key: string): Command | undefined {
-  const name = key.toLowerCase();
+  const name = plainName(key);
   const refused = (why: string) =>
     new ThresherError('payload-wrong', `payload/submit: ${key} cannot be given to HTCondor: ${why}`);
   let depth = 0;
@@ -119,11 +129,14 @@ function commandBefore(statements: readonly Statement[], key: string): Command |
     if (one.kind === 'verbatim' && /^if\b/i.test(one.text)) depth++;
     if (one.kind === 'verbatim' && /^endif\b/i.test(one.text)) depth--;
     if (one.kind !== 'command') continue;
-    const its = one.key.toLowerCase();
+    const its = plainName(one.key);
     // HTCondor takes either a list or an expression.
-    if (name.startsWith('concurrency_limits') && its.startsWith('concurrency_limits'))
-      if (its !== name || its.endsWith('_expr'))
-        throw refused(`the template of the queue has ${one.key}, which counts for all its jobs`);
+    const isOther =
+      name.startsWith('concurrencylimits') &&
+      its.startsWith('concurrencylimits') &&
+      (its !== name || its.endsWith('expr'));
+    if (isOther || its === `my.${name}`)
+      throw refused(`the template of the queue has ${one.key}, which counts for all its jobs`);
     if (its !== name) continue;
     if (depth > 0)
       throw refused(`the template of the queue has its own on line ${one.line}, between "if" and "endif"`);

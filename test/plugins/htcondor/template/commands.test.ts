@@ -35,6 +35,38 @@ describe('commands of a payload in a submit description', () => {
     );
   });
 
+  it('hole 1: leave what the template says by the other names of HTCondor in force', () => {
+    const last = (text: string, commands: Readonly<Record<string, string>>) => lines(text, commands).at(-1);
+    expect(last('PeriodicRemove: A > 1', { periodic_remove: 'false' })).to.equal(
+      'periodic_remove = (A > 1) || (false)',
+    );
+    expect(last('PeriodicHold: A > 1', { periodic_hold: 'false' })).to.equal(
+      'periodic_hold = (A > 1) || (false)',
+    );
+    expect(last('AllowedJobDuration: "50"', { allowed_job_duration: '60' })).to.equal(
+      'allowed_job_duration = 50',
+    );
+    for (const [text, key] of [
+      ['attributes: {PeriodicRemove: A > 1}', 'periodic_remove'],
+      ['attributes: {Requirements: A > 1}', 'requirements'],
+      ['attributes: {AllowedExecuteDuration: 3}', 'allowed_execute_duration'],
+      ['attributes: {ConcurrencyLimits: a}', 'concurrency_limits'],
+      ['MY.PeriodicRemove: A > 1', 'periodic_remove'],
+    ] as const)
+      expect(() => last(text, { [key]: '1' }), text).to.throw(
+        /the template of the queue has .*, which counts for all/,
+      );
+    for (const text of [
+      'PeriodicHold: A',
+      'on_exit_hold: A',
+      'OnExitHold: A',
+      'attributes: {PeriodicHold: A}',
+    ])
+      expect(last(text, { periodic_release: 'true' }), text).to.equal(
+        'periodic_release = (true) && !member(HoldReasonCode, {3, 46, 47})',
+      );
+  });
+
   it('leave the limits of the template and of the queue in force', () => {
     const last = (text: string, commands: Readonly<Record<string, string>>, maxWalltime?: number) =>
       lines(text, commands, [], maxWalltime === undefined ? {} : { maxWalltime }).at(-1);
