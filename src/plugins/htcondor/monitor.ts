@@ -16,7 +16,7 @@ import { type Job, jobOf } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, givenUpReason, stateOf } from './state/job-state.ts';
-import { isRemoved } from './state/removals.ts';
+import { isRemoved, removalReasonOf } from './state/removals.ts';
 
 /** The monitor options of a job's queue; options that only look, and give up no job, where no queue of that name is known. */
 export type OptionsOf = (queue: string | undefined, configId: number | undefined) => HTCondorMonitorConfig;
@@ -106,7 +106,8 @@ export class HTCondorMonitor implements Monitor {
         const { workerId, queue, configId } = worker;
         const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
         const observation = job && this.#stateOf({ ...job, workerId })?.observation;
-        if (observation !== undefined) results.set(workerId, { kind: 'observed', observation });
+        if (job !== undefined && observation !== undefined)
+          results.set(workerId, { kind: 'observed', observation: this.#judged(job, observation) });
         else if (job !== undefined) results.set(workerId, { kind: 'unknown', error: silent(job) });
         else if (options(queue, configId).cancelUnknown)
           results.set(workerId, { kind: 'observed', observation: this.#cancelled(workerId) });
@@ -228,8 +229,7 @@ export class HTCondorMonitor implements Monitor {
     }
     const again = queued.filter((job) => schedd.removals.isToRepeat(job, now));
     try {
-      // HTCondor keeps the last reason alone, and after a restart it is what tells that a job was given up.
-      for (const [reason, jobs] of Map.groupBy(again, removalReasonOf))
+      for (const [reason, jobs] of Map.groupBy(again, (job) => removalReasonOf(job, 'removed before')))
         for (const some of portions(jobs)) {
           const constraint = `${schedd.mine} && JobStatus == 5 && LastJobStatus == 3 && (${whereJobs(some.map(({ id }) => id))})`;
           await schedd.client.act('remove', constraint, reason, signal);
@@ -363,6 +363,3 @@ function silent({ id, ad }: Job) {
 const isOver = (signal: AbortSignal): boolean => signal.aborted;
 
 const older = (a: Job, b: Job) => byId(a.id, b.id);
-
-const removalReasonOf = ({ ad: { RemoveReason = '' } }: Job): string =>
-  RemoveReason.includes(givenUpReason) ? givenUpReason : 'removed before';

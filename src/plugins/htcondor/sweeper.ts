@@ -12,7 +12,7 @@ import type { OptionsOf } from './monitor.ts';
 import { fetchSpooled } from './output/spooled.ts';
 import type { HTCondorDaemon } from './schema.ts';
 import { stateOf } from './state/job-state.ts';
-import { isRemoved } from './state/removals.ts';
+import { isRemoved, removalReasonOf } from './state/removals.ts';
 
 export interface SweeperParts {
   readonly schedd: HTCondorSchedd;
@@ -217,9 +217,10 @@ export class HTCondorSweeper implements Sweeper {
     // One that was held while it was removed is removed further, and asked seldom: its CE has refused it just now.
     const now = this.#parts.daemon.clock.now();
     const fresh = jobs.filter((job) => !isRemoved(job.ad) || schedd.removals.isToRepeat(job, now));
-    const ids: JobId[] = fresh.map(({ id }) => id);
-    if (ids.length === 0) return;
-    await schedd.client.act('remove', `${schedd.mine} && (${whereJobs(ids)})`, 'ended by thresher', signal);
+    for (const [reason, some] of Map.groupBy(fresh, (job) => removalReasonOf(job, 'ended by thresher'))) {
+      const ids: JobId[] = some.map(({ id }) => id);
+      await schedd.client.act('remove', `${schedd.mine} && (${whereJobs(ids)})`, reason, signal);
+    }
   }
 
   async #untilGone(

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { givenUpReason } from '../../../src/plugins/htcondor/state/job-state.ts';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
@@ -54,13 +55,19 @@ describe('the sweeper of HTCondor', () => {
       refused: new Map(),
       removals: new Removals('LOCAL'),
       mine: 'true',
-      client: { queueAs, act: async () => undefined },
+      client: { queueAs, act: async (...[, , why]: string[]) => void reasons.push(why ?? '') },
     } as unknown as HTCondorSchedd;
     const daemon = { ...pluginContext(), queue: () => undefined };
     const options = () => ({ heldTimeout: 60 });
     const sweeper = new HTCondorSweeper({ schedd, daemon, options } as never);
     return sweeper.remove([workerOf(workerId)], stop);
   }
+
+  /** Reasons that removals were given. */
+  let reasons: string[];
+  beforeEach(() => {
+    reasons = [];
+  });
 
   it('keeps a worker whose condor_submit still runs, and says so', async () => {
     const outcome = (await remove(1)).get(1);
@@ -87,6 +94,11 @@ describe('the sweeper of HTCondor', () => {
     const held = { JobStatus: 5, LastJobStatus: 3, HoldReason: 'no GAHP' };
     const reason = await outcomeOf({ ...held, EnteredCurrentStatus: seconds - 601 });
     expect(JSON.stringify(reason)).to.match(/then held since .*no GAHP.*condor_release/);
+    await outcomeOf({ ...held, EnteredCurrentStatus: seconds - 601, RemoveReason: `x (${givenUpReason})` });
+    expect(reasons, 'why it was given up is still its reason').to.deep.equal([
+      'ended by thresher',
+      givenUpReason,
+    ]);
   });
 
   it('removes a worker once its condor_submit has ended', async () => {

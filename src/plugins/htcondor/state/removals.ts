@@ -1,7 +1,7 @@
 import { jobIdText } from '../../../clients/htcondor/classad.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
 import type { Job } from '../marks.ts';
-import { whyRemoving } from './job-state.ts';
+import { givenUpReason, whyRemoving } from './job-state.ts';
 
 /** A removed job that is in the queue for so long has a reason, and one that was held meanwhile is removed again, ms. */
 const late = 600_000;
@@ -10,6 +10,11 @@ const [removed, held] = [3, 5];
 /** Also one that HTCondor put on hold because it could not end its remote part. */
 export const isRemoved = ({ JobStatus, LastJobStatus }: Job['ad']): boolean =>
   JobStatus === removed || (JobStatus === held && LastJobStatus === removed);
+
+/** HTCondor keeps the last reason alone, and after a restart it is what tells that a job was given up. @param otherwise the reason of others */
+export function removalReasonOf({ ad: { RemoveReason = '' } }: Job, otherwise: string): string {
+  return RemoveReason.includes(givenUpReason) ? givenUpReason : otherwise;
+}
 
 /** Removed jobs that are still in the queue of one schedd. HTCondor counts anew whenever one is removed again: here its first removal counts. */
 export class Removals {
