@@ -27,13 +27,27 @@ export function rememberSecret(value: string, place?: string): void {
   const asBytes = Buffer.from(secret).toString('base64').replace(/=+$/, '');
   const inUrl = [encodeURIComponent(secret), inForm];
   const inSmall = inUrl.map((text) => text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase()));
-  const forms = [...new Set([secret, inJson, asBytes, ...inUrl, ...inSmall])];
+  // As PHP and Go write JSON, as Python does, and as HTML has it.
+  const inOtherJson = [
+    inJson.replaceAll('/', '\\/'),
+    inJson.replaceAll(/[&<>]/g, escaped),
+    inJson.replaceAll(/[\u0080-\uffff]/g, escaped),
+  ];
+  const inHtml = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const quoted = [inHtml.replaceAll('"', '&quot;'), inHtml.replaceAll('"', '&#34;').replaceAll("'", '&#39;')];
+  const forms = [
+    ...new Set([secret, inJson, ...inOtherJson, inHtml, ...quoted, asBytes, ...inUrl, ...inSmall]),
+  ];
   const kept = places.get(place ?? secret) ?? [];
   if (kept.at(-1)?.[0] === secret) return;
   // One that is used again is the last one again.
   const others = kept.filter(([one]) => one !== secret);
   places.set(place ?? secret, [...others, forms].slice(-mostOfPlace));
   byBeginning = Map.groupBy([...places.values()].flat(2), (form) => form.slice(0, telling));
+}
+
+function escaped(sign: string): string {
+  return `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /**
@@ -52,13 +66,15 @@ function masked(text: string): string {
 
 /** The same for the end of a text, without the beginning of the line or word in which it is cut. */
 export function endFromOutside(text: string, most: number): string {
-  const isCut = text.length > longest;
-  const end = isCut ? text.slice(-longest).replace(/^\S*/, '') : text;
-  return masked(end).trim().slice(-most);
+  // A secret of ours may have blanks.
+  const shown = withoutOwn(text);
+  const isCut = shown.length > longest;
+  const end = isCut ? shown.slice(-longest).replace(/^\S*/, '') : shown;
+  return maskText(end).trim().slice(-most);
 }
 
-/** No form of a secret is without one of these. */
-const mayHide = /eyJ|-----BEGIN|:\/\/|bearer|basic|authori[sz]ation|passw|passphrase|secret|token/i;
+/** No form of a secret is without one of these: they are looked for in each fact, and the forms seldom. */
+const mayHide = /eyJ|-----BEGIN|:\/\/|bearer|basic|auth|pass|pwd|secret|credential|token|key/i;
 
 /** The same for the facts of a worker, which change often: by the forms of tokens and keys, and by our own values. */
 export function factsFromOutside(value: unknown): unknown {

@@ -122,6 +122,37 @@ describe('hole 3: a secret that comes back from outside', () => {
       });
     }
     expect(fromOutside('https://u:pass@host/')).to.equal('https://u:(hidden)@host/');
+    for (const said of [
+      'api_key=0123456789abcdef01',
+      'pwd=hunter2hunter2',
+      'pass=hunter2hunter2',
+      'auth=0123456789abcdef01',
+      '--api-key 0123456789abcdef01',
+      '{"apiKey":"0123456789abcdef01"}',
+      'X-Api-Key: 0123456789abcdef01',
+      'db_credentials=0123456789abcdef01',
+    ]) {
+      expect(fromOutside(said), said).to.include('(hidden)');
+      expect(factsFromOutside(said)).to.equal(fromOutside(said));
+    }
+  });
+
+  it('is masked as other programs write it, and whole where a text is cut to its end', () => {
+    const secret = `p/ss&w<rd>"ä'${'x'.repeat(8)}`;
+    rememberSecret(secret);
+    const inJson = JSON.stringify(secret);
+    for (const said of [
+      inJson.replaceAll('/', '\\/'),
+      inJson.replace('&', '\\u0026').replace('<', '\\u003c').replace('>', '\\u003e'),
+      inJson.replace('ä', '\\u00e4'),
+      `p/ss&amp;w&lt;rd&gt;"ä'xxxxxxxx`,
+      `p/ss&amp;w&lt;rd&gt;&quot;ä'xxxxxxxx`,
+      `p/ss&amp;w&lt;rd&gt;&#34;ä&#39;xxxxxxxx`,
+    ])
+      expect(fromOutside(`got ${said}`), said).not.to.match(/xxx|p.?\/ss/);
+    rememberSecret('correct horse battery staple');
+    const end = 'y'.repeat(1990);
+    expect(endFromOutside(`correct horse battery staple ${end}`, 3000)).not.to.match(/horse|battery|staple/);
   });
 
   it('is masked whole where it begins as another one does: tokens of one issuer have one head', () => {
