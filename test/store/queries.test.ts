@@ -301,7 +301,8 @@ describe('the queries of the store', () => {
     expect([...found].sort()).to.deep.equal([
       'ids.begin: SEARCH workers USING INTEGER PRIMARY KEY (rowid<?)', // the newest one
       'origins.census: SEARCH workers USING INTEGER PRIMARY KEY (rowid<?)', // the newest one
-      'origins.madeSince: SEARCH workers USING INTEGER PRIMARY KEY (rowid>?)', // those since a count
+      'origins.madeSince: SEARCH workers USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)', // a portion
+      'origins.madeSince: SEARCH workers USING INTEGER PRIMARY KEY (rowid>?)', // where a portion ends
       'retention.due: SEARCH workers USING COVERING INDEX workers_by_config (config_id=?)', // whether there is one
       'retention.prune: SEARCH transitions USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)', // a portion
       'retention.prune: SEARCH workers USING COVERING INDEX workers_by_config (config_id=?)', // whether there is one

@@ -203,19 +203,18 @@ export class PandaApi {
     const query = { harvester_id: this.#id };
     const call: PandaCall = { method: 'GET', path: 'harvester/get_current_worker_id', query };
     const first = await this.#ask(call, Anything, signal);
-    if (first.kind === 'ok') return idOf(first.data, call);
+    if (first.kind === 'ok') return idOf(first.data);
     if (first.code !== 'panda-database') return first;
-    const alive = await this.resourceTypes(signal);
-    // Types in another form are an answer, too.
-    if (alive.kind === 'failed' && alive.code !== 'panda-no-api') return first;
+    // In whatever form: it is asked whether the server answers.
+    const alive = await this.#client.call(typesCall, signal);
+    if (alive.kind === 'failed') return first;
     const second = await this.#ask(call, Anything, signal);
-    if (second.kind === 'ok') return idOf(second.data, call);
+    if (second.kind === 'ok') return idOf(second.data);
     return second.code === 'panda-database' ? { kind: 'ok', data: 0 } : second;
   }
 
   async resourceTypes(signal: AbortSignal): Promise<PandaOutcome<readonly ResourceType[]>> {
-    const call: PandaCall = { method: 'GET', path: 'metaconfig/get_resource_types' };
-    const outcome = await this.#ask(call, ResourceTypes, signal);
+    const outcome = await this.#ask(typesCall, ResourceTypes, signal);
     // What else an entry has may be too deep to be written.
     return outcome.kind === 'failed' ? outcome : { kind: 'ok', data: outcome.data.map(typeOf) };
   }
@@ -282,18 +281,20 @@ function commandOf(given: unknown): PandaCommand {
   return { ...head, params, ...(time !== undefined && { creation_date: time }) };
 }
 
+const typesCall: PandaCall = { method: 'GET', path: 'metaconfig/get_resource_types' };
+
 function otherForm({ path }: PandaCall, wrong: string): PandaFailure {
   const message = `the answer to ${path} has another form than the API's (${wrong})`;
   return { kind: 'failed', code: 'panda-no-api', message, maybeDone: true };
 }
 
-function idOf(id: unknown, call: PandaCall): PandaOutcome<number> {
-  if (typeof id === 'number' && id > highestForeignId) {
-    const message = `the server says that ${id} is a worker id of this instance; ids have at most 11 digits, so thresher counts by its own`;
-    return { kind: 'failed', code: 'panda-worker-id', message, maybeDone: false };
-  }
-  if (typeof id === 'number' && Number.isInteger(id) && id >= 0) return { kind: 'ok', data: id };
-  return otherForm(call, typeof id === 'number' ? `${id} is no worker id` : 'it is no number');
+function idOf(id: unknown): PandaOutcome<number> {
+  if (typeof id === 'number' && Number.isInteger(id) && id >= 0 && id <= highestForeignId)
+    return { kind: 'ok', data: id };
+  const said = typeof id === 'number' ? String(id) : 'what is no number';
+  const why = typeof id === 'number' && id > highestForeignId ? 'ids have at most 11 digits' : 'that is none';
+  const message = `the server names ${said} as a worker id of this instance: ${why}, and thresher counts by its own`;
+  return { kind: 'failed', code: 'panda-worker-id', message, maybeDone: false };
 }
 
 function nothing(outcome: PandaOutcome<unknown>): PandaOutcome<null> {

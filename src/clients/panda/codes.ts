@@ -57,7 +57,7 @@ export const pandaErrors = {
   },
   'panda-worker-id': {
     meaning:
-      'The PanDA server names a highest worker id of this instance that leaves no room for further ones, such as a pilot with a broken id makes. thresher counts by its own ids.',
+      'The PanDA server names a highest worker id of this instance that is none, or that leaves no room for further ones, such as a pilot with a broken id makes. thresher counts by its own ids.',
     remedy:
       "Have the row with that id taken out of the server's table `harvester_workers`. Nothing waits for it: thresher asks again with its heartbeats.",
   },

@@ -17,9 +17,6 @@ export interface LifeParts {
   readonly heartbeatInterval: number;
 }
 
-/** A server that has just taken a heartbeat told something that cannot be an id of ours. */
-const noIds: ReadonlySet<string> = new Set(['panda-worker-id', 'panda-no-api']);
-
 /** The instance as the server knows it: its heartbeat with the commands that it takes, its worker ids, the resource types. */
 export class Life {
   readonly #parts: LifeParts;
@@ -104,7 +101,7 @@ export class Life {
     const { api, health } = this.#parts;
     const outcome = await api.currentWorkerId(signal);
     health.note('worker-id', outcome);
-    const isRefused = outcome.kind === 'failed' && noIds.has(outcome.code);
+    const isRefused = outcome.kind === 'failed' && outcome.code === 'panda-worker-id';
     if (outcome.kind === 'failed' && !isRefused) return;
     // An id that leaves no room, or is none, is no reason to wait: our own ids begin by the time.
     if (outcome.kind === 'ok') await desk.keepIdsAbove(outcome.data);

@@ -113,8 +113,9 @@ export class OrderBook {
     const last = memory.orderOf(site);
     // It was carried out, and the daemon died before it wrote that down.
     if (last?.uid === uid) return 'it is carried out already';
-    const serverNow = clock.now() + (this.#parts.serverAhead() ?? 0);
-    const createdAt = Math.min(saidAt ?? clock.now(), serverNow + latestOrder);
+    // Any server on the way may have told the time, and a wrong one: of its clock and ours each bound has the one that changes less.
+    const ahead = this.#parts.serverAhead() ?? 0;
+    const createdAt = Math.min(saidAt ?? clock.now(), clock.now() + Math.max(0, ahead) + latestOrder);
     // The server's clock may have been set back, and a server whose database was made anew counts its commands from 1 again.
     if (
       last !== undefined &&
@@ -128,7 +129,7 @@ export class OrderBook {
     const left = lastRuns.flatMap((run) => this.#open(run).map((origin) => ({ ...origin, type: run.type })));
     const reports = memory.reportsOf(site);
     // Of an order that says to be older no report is kept; its clock is wrong, and its workers are not all that were ever made.
-    const known = knownReport(Math.max(createdAt, serverNow - oldestOrder), reports);
+    const known = knownReport(Math.max(createdAt, clock.now() + Math.min(0, ahead) - oldestOrder), reports);
     // The open requests were looked up before this count: one that is served in between is counted here, and the order wants
     // one worker too few rather than one too many.
     const made = new Map(await desk.madeSince(site, { at: known?.countedAt ?? 0, upTo: known?.upTo ?? 0 }));

@@ -48,14 +48,28 @@ export function knownReport(
 /** Orders may have waited at the server for so long, ms: reports from before are needed for them. */
 export const oldestOrder = 3_600_000;
 
-/** Reports that are kept of one site. An order that would need an older one is taken for one of fewer workers. */
+/** Reports that are kept of one site. */
 const mostReports = 40;
+/** The last of them, of which each is kept. */
+const lastReports = 10;
 
-/** The reports that an order made at this time or later may be counted from: the newest that is certain then, and all after it. */
+/**
+ * The reports that an order made at this time or later may be counted from: the newest that is certain then, and all after it. If these are
+ * too many, those go that have the nearest neighbours: an order of any age finds one that is not much older than it.
+ */
 export function reportsToKeep(
   reports: readonly StatisticsReport[],
   orderedAt: number,
 ): readonly StatisticsReport[] {
   const base = knownReport(orderedAt, reports);
-  return reports.slice(base === undefined ? 0 : reports.indexOf(base)).slice(-mostReports);
+  const kept = reports.slice(base === undefined ? 0 : reports.indexOf(base));
+  while (kept.length > mostReports) {
+    let [nearest, gap] = [1, Infinity];
+    for (let place = 1; place < kept.length - lastReports; place++) {
+      const between = (kept[place + 1]?.storedBy ?? 0) - (kept[place - 1]?.storedBy ?? 0);
+      if (between < gap) [nearest, gap] = [place, between];
+    }
+    kept.splice(nearest, 1);
+  }
+  return kept;
 }

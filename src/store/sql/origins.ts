@@ -123,17 +123,38 @@ export class SqlOriginStore implements OriginStore {
     const known = upTo <= highestOwnId ? upTo : 0;
     const later =
       known === upTo
-        ? sql`(worker_id > ${upTo} AND (worker_id <= ${highestOwnId} OR creation_time > ${at}))`
+        ? sql`(worker_id <= ${highestOwnId} OR creation_time > ${at})`
         : sql`creation_time > ${at}`;
+    const made = new Map<string, number>();
+    const add = (rows: readonly { type: string; workers: number }[]) => {
+      for (const { type, workers } of rows) made.set(type, (made.get(type) ?? 0) + workers);
+    };
+    // A site of which no count is known has all of its workers to be counted.
+    for (let last = known; ;) {
+      const { rows: ends } = await sql<{ id: number | null }>`
+        SELECT max(worker_id) AS id FROM
+          (SELECT worker_id FROM workers WHERE worker_id > ${last} ORDER BY worker_id LIMIT ${atOnce}) AS next`.execute(
+        db,
+      );
+      const end = ends[0]?.id ?? null;
+      if (end === null) break;
+      const { rows } = await sql<{ type: string; workers: number }>`
+        SELECT resource_type AS type, count(*) AS workers FROM workers
+        WHERE worker_id > ${last} AND worker_id <= ${end} AND ${later} AND ${own} GROUP BY resource_type`.execute(
+        db,
+      );
+      add(rows);
+      last = end;
+      await nextTurn();
+    }
     // An adopted worker is recorded late and has an old id. Only living ones are adopted.
     const { rows } = await sql<{ type: string; workers: number }>`
-      SELECT type, count(*) AS workers FROM (
-        SELECT resource_type AS type FROM workers WHERE ${later} AND ${own}
-        UNION ALL
-        SELECT resource_type AS type FROM workers
-        WHERE ${own} AND ${alive} AND worker_id <= ${known} AND creation_time > ${at}
-      ) AS made GROUP BY type`.execute(db);
-    return new Map(rows.map(({ type, workers }) => [type, workers]));
+      SELECT resource_type AS type, count(*) AS workers FROM workers
+      WHERE ${own} AND ${alive} AND worker_id <= ${known} AND creation_time > ${at} GROUP BY resource_type`.execute(
+      db,
+    );
+    add(rows);
+    return made;
   }
 
   async end(

@@ -159,6 +159,19 @@ describe('the desk of a source', () => {
     expect(await desk.madeSince('Q', { at: 0, upTo: 0 }), 'all').to.deep.equal(new Map([[resourceType, 4]]));
   });
 
+  it('counts thousands in pieces', async () => {
+    const ids = Array.from({ length: 4500 }, (_, index) => index + 4);
+    const workers = ids.map((id) => workerOf(id, { origin: { kind: 'toy', uid: 'many', index: id } }));
+    await parts.ledger.intend(workers);
+    const made = async (at: number, upTo: number) => [...(await desk.madeSince('Q', { at, upTo })).values()];
+    const now = parts.clock.now();
+    expect([await made(0, 0), await made(now, 3), await made(now, 4000)]).to.deep.equal([
+      [4502],
+      [4500],
+      [503],
+    ]);
+  });
+
   it('counts an adopted worker as one that came after the count, though its id is old', async () => {
     const census = await desk.census();
     await parts.clock.advance(1);

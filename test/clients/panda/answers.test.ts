@@ -35,13 +35,13 @@ describe('hole 7: the highest worker id that the PanDA server knows', () => {
 
   for (const wrong of [-5, 1.5, NaN, '41', '', null, true, {}, [], [41], undefined])
     it(`is a wrong answer, and not "none known", where it is ${inspect(wrong)}`, async () => {
-      expect(await asked([ok(wrong)])).to.include({ kind: 'failed', code: 'panda-no-api' });
+      expect(await asked([ok(wrong)])).to.include({ kind: 'failed', code: 'panda-worker-id' });
     });
 
   it('is asked for again after one failure of the database, before it counts as none', async () => {
     expect(await asked([down, ok(41)])).to.deep.equal(ok(41));
     expect(await asked([down, down])).to.deep.equal(ok(0));
-    expect(await asked([down, ok('x')])).to.include({ code: 'panda-no-api' });
+    expect(await asked([down, ok('x')])).to.include({ code: 'panda-worker-id' });
     expect(await asked([down], down)).to.deep.equal(down);
     // Types in a form that is not known are an answer, too.
     expect(await asked([down, down], ok('x'))).to.deep.equal(ok(0));

@@ -122,6 +122,21 @@ describe('commands of the PanDA server at work', () => {
     expect(await runner.poll(desk, signal)).to.equal(true);
   });
 
+  it('hole 8: that cannot be read, or came before, bring the next question no sooner', async () => {
+    const created = { creation_date: '2026-11-26T08:00:00' };
+    const three = ['A', 'B', 'C'].map((site, at) => ({
+      command_id: at + 1,
+      command: `REPORT_WORKER_STATS:${site}`,
+      ...created,
+    }));
+    given.push(...three);
+    expect(await runner.poll(desk, signal)).to.equal(true);
+    given.push(...three);
+    expect(await runner.poll(desk, signal)).to.equal(false);
+    given.push(...[1001, 1002, 0].map((id) => ({ command_id: id, command: 'DANCE' })));
+    expect(await runner.poll(desk, signal)).to.equal(false);
+  });
+
   const all = { status: 'ALL', computingSite: 'ALL', computingElement: 'ALL', submissionHost: 'ALL' };
   const kills: readonly (readonly [title: string, filter: object, ids: readonly number[]])[] = [
     ['all workers, those of removed queues and intents among them', all, [1, 2, 3, 4]],

@@ -110,19 +110,27 @@ describe('the link', () => {
       expect([life.isReady, floor]).to.deep.equal([true, 41]);
     });
 
-    for (const code of ['panda-worker-id', 'panda-no-api'] as const)
-      it(`hole 7: counts by its own ids where that of the server is refused (${code}), names it, and asks again`, async () => {
-        ids = { ...fail('panda-database'), code, maybeDone: false };
-        await life.turn(desk, signal);
-        expect([life.isReady, floor]).to.deep.equal([true, -1]);
-        expect(health.failures.map(({ code }) => code)).to.deep.equal([code]);
-        ids = { kind: 'ok', data: 41 };
-        await life.turn(desk, signal);
-        expect(floor).to.equal(-1);
-        await clock.advance(600_000);
-        await life.turn(desk, signal);
-        expect([floor, health.failures]).to.deep.equal([41, []]);
-      });
+    it('hole 7: counts by its own ids where that of the server is refused, names it, and asks again', async () => {
+      ids = { ...fail('panda-database'), code: 'panda-worker-id', maybeDone: false };
+      await life.turn(desk, signal);
+      expect([life.isReady, floor]).to.deep.equal([true, -1]);
+      expect(health.failures.map(({ code }) => code)).to.deep.equal(['panda-worker-id']);
+      ids = { kind: 'ok', data: 41 };
+      await life.turn(desk, signal);
+      expect(floor).to.equal(-1);
+      await clock.advance(600_000);
+      await life.turn(desk, signal);
+      expect([floor, health.failures]).to.deep.equal([41, []]);
+    });
+
+    it('hole 7: waits for its ids where a page of another server came in their place', async () => {
+      ids = { ...fail('panda-database'), code: 'panda-no-api', maybeDone: false };
+      await life.turn(desk, signal);
+      expect(life.isReady).to.equal(false);
+      ids = { kind: 'ok', data: 41 };
+      await life.turn(desk, signal);
+      expect([life.isReady, floor]).to.deep.equal([true, 41]);
+    });
 
     it('asks for nothing else while the server takes no heartbeat', async () => {
       answers = [fail('panda-unreachable')];

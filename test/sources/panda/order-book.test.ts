@@ -181,6 +181,23 @@ describe('the orders of the PanDA server', () => {
     expect(await take(4, { SCORE: 3 }, twoHoursAgo())).to.match(/^2 new workers/);
   });
 
+  it('hole 7: rest on no report that is younger than they are, whatever time a server on the way tells', async () => {
+    await report();
+    await take(1, { SCORE: 10 });
+    await parts.clock.advance(140_000);
+    await make(10);
+    await parts.clock.advance(30_000);
+    const ordered = parts.clock.now();
+    await parts.clock.advance(20_000);
+    const { at, upTo } = await desk.census();
+    const late = { countedAt: at, upTo, storedBy: at };
+    await memory.change((kept) => ({ ...kept, reports: { S: [...(kept.reports['S'] ?? []), late] } }));
+    for (const told of [7_200_000, -7_200_000, 0]) {
+      ahead = told;
+      expect(await take(told + 8_000_000, { SCORE: 10 }, ordered)).to.match(/^0 new workers/);
+    }
+  });
+
   it('hole 7: end with no order that the server dates in the far future', async () => {
     await report();
     const last = Number.MAX_SAFE_INTEGER;

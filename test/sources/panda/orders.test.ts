@@ -67,6 +67,17 @@ describe('an order of the PanDA server', () => {
     expect(reportsToKeep(many, 0).length).to.be.below(100);
     expect(reportsToKeep(many, 0).at(-1)).to.equal(many.at(-1));
   });
+
+  it('hole 7: keeps a report for an order of any age up to an hour, however many reports there are', () => {
+    let kept: readonly StatisticsReport[] = [];
+    for (let at = 0; at <= 4 * 3_600_000; at += 30_000)
+      kept = reportsToKeep([...kept, reportAt(at)], at - 3_600_000);
+    const now = 4 * 3_600_000;
+    for (let age = 0; age <= 3_600_000; age += 10_000) {
+      const known = knownReport(now - age, kept)?.storedBy ?? -Infinity;
+      expect(now - age - margin - known, `an order of ${age} ms ago`).to.be.within(0, 300_000);
+    }
+  });
 });
 
 /** Seconds. */
