@@ -54,6 +54,28 @@ describe('the database', () => {
     });
   });
 
+  it('keeps its own statistics, though somebody has it analyzed', async () => {
+    const file = await created();
+    const told = (db: Database.Database) => db.prepare('SELECT * FROM sqlite_stat1 ORDER BY idx').all();
+    const own = inDatabase(file, (db) => {
+      const before = told(db);
+      db.exec('ANALYZE');
+      expect(told(db)).not.to.deep.equal(before);
+      return before;
+    });
+    await (await openStore(file, 'factory')).close();
+    inDatabase(file, (db) => {
+      expect(told(db)).to.deep.equal(own);
+      expect(db.prepare('SELECT count(*) FROM sqlite_stat4').pluck().get()).to.equal(0);
+      // The numbers alone are right, and samples lead astray.
+      db.exec(`INSERT INTO sqlite_stat4 (tbl, idx) VALUES ('workers', 'workers_alive')`);
+    });
+    await (await openStore(file, 'factory')).close();
+    inDatabase(file, (db) => {
+      expect(db.prepare('SELECT count(*) FROM sqlite_stat4').pluck().get()).to.equal(0);
+    });
+  });
+
   it("is its owner's alone, with all files beside it, also where it was not before", async () => {
     const file = newFile();
     const modes = () => ['', '-wal', '-shm'].map((end) => (statSync(file + end).mode & 0o777).toString(8));

@@ -25,23 +25,34 @@ const statistics: Readonly<Record<'workers' | 'transitions', Readonly<Record<str
   transitions: { transitions_by_worker: '4000000 4 1' },
 };
 
-/** Writes them where the file has others: in an up-to-date database nothing is written. */
+/** Writes them where the file has others, as after an `ANALYZE` by hand: in an up-to-date database nothing is written. */
 export async function keepStatistics(tx: Kysely<Tables>): Promise<void> {
   const wanted = Object.entries(statistics).flatMap(([table, indexes]) =>
     Object.entries(indexes).map(([index, stat]) => `${table} ${index} ${stat}`),
   );
-  const { rows: tables } = await sql`SELECT name FROM sqlite_schema WHERE name = 'sqlite_stat1'`.execute(tx);
-  // SQLite makes this table by itself alone.
-  if (tables.length === 0) await sql`ANALYZE kysely_migration`.execute(tx);
+  if (!(await hasTable(tx, 'sqlite_stat1')))
+    // SQLite makes this table by itself alone.
+    await sql`ANALYZE kysely_migration`.execute(tx);
   const { rows } = await sql<{
     line: string;
   }>`SELECT tbl || ' ' || idx || ' ' || stat AS line FROM sqlite_stat1`.execute(tx);
   const kept = new Set(rows.map(({ line }) => line));
-  if (kept.size === wanted.length && wanted.every((line) => kept.has(line))) return;
+  const hasSamples = await hasTable(tx, 'sqlite_stat4');
+  const { rows: samples } = hasSamples
+    ? await sql`SELECT 1 FROM sqlite_stat4 LIMIT 1`.execute(tx)
+    : { rows: [] };
+  const isSame = kept.size === wanted.length && wanted.every((line) => kept.has(line));
+  if (isSame && samples.length === 0) return;
   await sql`DELETE FROM sqlite_stat1`.execute(tx);
+  if (hasSamples) await sql`DELETE FROM sqlite_stat4`.execute(tx);
   for (const [table, indexes] of Object.entries(statistics))
     for (const [index, stat] of Object.entries(indexes))
       await sql`INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (${table}, ${index}, ${stat})`.execute(tx);
   // Connections read them as they open; this one is told.
   await sql`ANALYZE sqlite_schema`.execute(tx);
+}
+
+async function hasTable(tx: Kysely<Tables>, name: string): Promise<boolean> {
+  const { rows } = await sql`SELECT 1 FROM sqlite_schema WHERE name = ${name}`.execute(tx);
+  return rows.length > 0;
 }
