@@ -59,6 +59,11 @@ export function fromOutside(text: string): string {
   return masked(shown);
 }
 
+/** The same for a reason: a plugin may have its message from anywhere. */
+export function reasonFromOutside<Told extends { readonly message: string }>(reason: Told): Told {
+  return { ...reason, message: fromOutside(reason.message) };
+}
+
 /** Our own come first: a form may end in the middle of one, and leave the rest where nothing tells what it is. */
 function masked(text: string): string {
   return maskText(withoutOwn(text));

@@ -1,5 +1,6 @@
 import type { CredentialState, HeldCredential } from '../../plugins/contracts/index.ts';
 import { isoTime } from '../../util/clock.ts';
+import { fromOutside, reasonFromOutside } from '../../util/own-secrets.ts';
 import type { Reason } from '../../worker/reason.ts';
 
 /** A credential as it was last seen, and who keeps it. */
@@ -45,11 +46,12 @@ export class CredentialBoard {
     const before = new Map(this.#known);
     let better = this.#awaited.has(manager);
     this.forget(manager);
-    for (const state of states) {
+    for (const seen of states) {
+      const state = seen.kind === 'broken' ? { ...seen, error: reasonFromOutside(seen.error) } : seen;
       const name = nameOf(state);
       const trouble = troubles.get(name);
       const key = keyOf(manager, name);
-      this.#known.set(key, { name, manager, state, ...(trouble && { trouble }) });
+      this.#known.set(key, { name, manager, state, ...(trouble && { trouble: reasonFromOutside(trouble) }) });
       const earlier = before.get(key)?.state;
       better ||= endOf(state) > (earlier === undefined ? -Infinity : endOf(earlier));
     }
@@ -58,7 +60,7 @@ export class CredentialBoard {
 
   /** Announces a manager that has not looked yet, or that cannot look, and why. */
   expect(manager: string, why?: string): void {
-    this.#awaited.set(manager, why);
+    this.#awaited.set(manager, why === undefined ? undefined : fromOutside(why));
   }
 
   forget(manager: string): void {

@@ -12,6 +12,7 @@ import type { WorkerRecord } from '../../store/rows.ts';
 import type { WorkerIds } from '../../store/worker-ids.ts';
 import type { WorkerStore } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
+import { reasonFromOutside } from '../../util/own-secrets.ts';
 import { highestForeignId } from '../../worker/identity.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Census, OriginFilter, OriginKey } from '../../worker/news.ts';
@@ -79,7 +80,8 @@ export class SourceDesk implements Desk {
   }
 
   whyLeft(workerId: number): Reason | undefined {
-    return this.#parts.ledger.whyLeft.get(workerId);
+    const why = this.#parts.ledger.whyLeft.get(workerId);
+    return why && reasonFromOutside(why);
   }
 
   expectEnd(workerIds: readonly number[]): void {

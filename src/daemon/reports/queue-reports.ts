@@ -2,6 +2,7 @@ import type { QueueConfig, QueueFileResult, QueueState, QueueVerdict } from '../
 import { statusThatCounts } from '../../limits/limiters.ts';
 import type { QueueReport, QueueStore } from '../../store/queues.ts';
 import type { Clock } from '../../util/clock.ts';
+import { reasonFromOutside } from '../../util/own-secrets.ts';
 import { fromPointer, type Problem } from '../../util/located.ts';
 import { isTrouble } from '../every-code.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -10,8 +11,8 @@ import type { Reason } from '../../worker/reason.ts';
 export class QueueReports {
   readonly #store: QueueStore;
   readonly #clock: Clock;
-  /** The last report of each queue, as text. */
-  readonly #written = new Map<string, string>();
+  /** The last report of each queue: as text before its reasons were masked, and what was written. */
+  readonly #written = new Map<string, { readonly text: string; readonly reasons: readonly Reason[] }>();
   readonly #notes = new Map<string, Reason>();
   readonly #notesOn: (queue: string) => readonly Reason[];
   #noteOfAll: Reason | undefined;
@@ -98,16 +99,16 @@ export class QueueReports {
 
   /** The reasons of the last report; undefined where none was written since the start. */
   reasonsOf(queue: string): readonly Reason[] | undefined {
-    const written = this.#written.get(queue);
-    return written === undefined ? undefined : (JSON.parse(written) as QueueReport).reasons;
+    return this.#written.get(queue)?.reasons;
   }
 
   /** Written only when it changed: an idle queue writes nothing. */
   async #write(report: Omit<QueueReport, 'control' | 'reportTime'>): Promise<void> {
     const text = JSON.stringify(report);
-    if (this.#written.get(report.queue) === text) return;
-    await this.#store.report({ ...report, reportTime: this.#clock.now() });
-    this.#written.set(report.queue, text);
+    if (this.#written.get(report.queue)?.text === text) return;
+    const reasons = report.reasons.map(reasonFromOutside);
+    await this.#store.report({ ...report, reasons, reportTime: this.#clock.now() });
+    this.#written.set(report.queue, { text, reasons });
   }
 }
 

@@ -87,6 +87,16 @@ describe('what is known of credentials', () => {
       expect(judged(state)?.code).to.equal(code);
     });
 
+  it('hole 3: shows no secret that a manager says back', () => {
+    const says = { code: 'plugin-failed', message: 'api_key=0123456789abcdef01 was refused' };
+    const board = new CredentialBoard();
+    board.expect('N', says.message);
+    board.show('M', [{ kind: 'broken', name, error: says }], new Map([[name, says]]));
+    const judge = (names: readonly string[]) => board.judge({ names, named: true }, 0, now)?.message;
+    const shown = JSON.stringify([board.all, judge([name]), judge(['other'])]);
+    expect([shown.match(/was refused/g)?.length, shown.includes('0123456789')]).to.deep.equal([5, false]);
+  });
+
   it('says why the renewal fails as well, and nothing of that while the credential is good', () => {
     expect(judged(there(now + minutes), true)?.message).to.equal(
       `/p ends in 60 s, less than the 600 s that are wanted (credmanager.minLifetime) (2026-01-01T00:01:00.000Z); its renewal fails: the server is down`,

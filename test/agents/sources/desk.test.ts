@@ -89,6 +89,9 @@ describe('the desk of a source', () => {
     await desk.discard('job');
     expect(desk.whyLeft(1)).to.have.property('code', 'sweep-awaited');
     expect(desk.whyLeft(2)).to.equal(undefined);
+    const message = 'api_key=0123456789abcdef01 was refused';
+    parts.ledger.whyLeft.set(1, { code: 'plugin-failed', message });
+    expect(desk.whyLeft(1)?.message).to.equal('api_key=(hidden) was refused');
   });
 
   it('ends a worker that lives, and withdraws an origin that has none: it never gets one', async () => {

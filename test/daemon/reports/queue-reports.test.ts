@@ -72,6 +72,16 @@ describe('reports of queues', () => {
     ]);
   });
 
+  it('hole 3: have no secret that a plugin said, and are not written again for it', async () => {
+    const said = { code: 'plugin-failed', message: 'api_key=0123456789abcdef01 was refused' };
+    const shown = [{ code: 'plugin-failed', message: 'api_key=(hidden) was refused' }];
+    await reports.report(a, [said]);
+    await clock.advance(10);
+    await reports.report(a, [said]);
+    const [row] = await store.queues.all();
+    expect([row?.reasons, row?.reportTime, reports.reasonsOf('A')]).to.deep.equal([shown, 0, shown]);
+  });
+
   it('are written only when something changed', async () => {
     await reports.report(a, [full]);
     await clock.advance(10);
