@@ -109,15 +109,23 @@ export interface WorkerStore {
   asked(): Promise<{ workerId: number; queue: string }[]>;
   /** The status of these workers, and whether they are swept. Few columns: whole listings are compared with them. */
   fates(workerIds: readonly number[]): Promise<Map<number, Fate>>;
-  /** Living workers of this configuration for which an end was asked, by their ids. @param after only larger ids than this */
-  toKill(queue: string, configId: number, limit: number, after?: number): Promise<WorkerRecord[]>;
-  /** Ended workers whose keep time is over and of which something may be left. @param except these are not looked for */
+  /**
+   * Living workers of this configuration for which an end was asked, by their ids.
+   * @param which only with larger ids than `after`, and not at these places
+   */
+  toKill(
+    queue: string,
+    configId: number,
+    limit: number,
+    which?: { readonly after?: number; readonly except?: readonly string[] },
+  ): Promise<WorkerRecord[]>;
+  /** Ended workers whose keep time is over and of which something may be left. @param except who is not looked for */
   toSweep(
     queue: string,
     configId: number,
     before: SweepBefore,
     limit: number,
-    except?: readonly number[],
+    except?: { readonly workers: readonly number[]; readonly places: readonly string[] },
   ): Promise<WorkerRecord[]>;
   /** Every (queue, configuration) that still has living or unswept workers, and where these are. */
   configsInUse(): Promise<ConfigPlace[]>;

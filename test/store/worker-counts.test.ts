@@ -179,12 +179,12 @@ describe('the plan of', () => {
     ],
     [
       'a pass of kills',
-      ({ workers }) => workers.toKill('Q', 1, 5, 3),
+      ({ workers }) => workers.toKill('Q', 1, 5, { after: 3, except: ['a'] }),
       [/SEARCH workers USING INDEX workers_to_kill \(instance=\? AND queue=\?/],
     ],
     [
       'a sweep',
-      ({ workers }) => workers.toSweep('Q', 1, past, 5, [1, 2]),
+      ({ workers }) => workers.toSweep('Q', 1, past, 5, { workers: [1, 2], places: ['a'] }),
       [/SEARCH workers USING INDEX workers_unswept \(instance=\? AND queue=\?/],
     ],
     [

@@ -229,7 +229,11 @@ onEachDatabase('the store of workers', (database) => {
       await store.workers.requestKill({ queue: 'Q' }, 'x', 30);
       expect(ids(await store.workers.toKill('Q', 1, 10))).to.deep.equal([1, 2]);
       expect(ids(await store.workers.toKill('Q', 1, 1))).to.deep.equal([1]);
-      expect(ids(await store.workers.toKill('Q', 1, 10, 1))).to.deep.equal([2]);
+      expect(ids(await store.workers.toKill('Q', 1, 10, { after: 1 }))).to.deep.equal([2]);
+      expect(ids(await store.workers.toKill('Q', 1, 10, { except: ['elsewhere'] }))).to.deep.equal([1, 2]);
+      expect(await store.workers.toKill('Q', 1, 10, { except: ['elsewhere', 'local:/work'] })).to.deep.equal(
+        [],
+      );
       expect(await store.workers.toKill('Q', 2, 10)).to.deep.equal([]);
       await store.workers.apply([change(2, 'running', 'cancelled')]);
       expect(ids(await store.workers.toKill('Q', 1, 10))).to.deep.equal([1]);
@@ -254,8 +258,12 @@ onEachDatabase('the store of workers', (database) => {
     await store.workers.markSwept([1, 3], 300);
     expect(await sweep(1000, 1000, 1000, 1000)).to.deep.equal([2, 4, 5]);
     const all = { finished: 1000, failed: 1000, cancelled: 1000, missed: 1000 };
-    expect(ids(await store.workers.toSweep('Q', 1, all, 10, [1, 4, 99]))).to.deep.equal([2, 5]);
-    expect(await store.workers.toSweep('Q', 1, all, 1, [2])).to.have.length(1);
+    const without = async (limit: number, workers: readonly number[], ...places: string[]) =>
+      ids(await store.workers.toSweep('Q', 1, all, limit, { workers, places }));
+    expect(await without(10, [1, 4, 99])).to.deep.equal([2, 5]);
+    expect(await without(1, [2])).to.have.length(1);
+    expect(await without(10, [4], 'elsewhere')).to.deep.equal([2, 5]);
+    expect(await without(10, [4], 'elsewhere', 'local:/work')).to.deep.equal([]);
     expect(
       await store.workers.toSweep('Q', 2, { finished: 1e9, failed: 0, cancelled: 0, missed: 0 }, 9),
     ).to.deep.equal([]);

@@ -28,8 +28,16 @@ export interface SweeperOptions {
   readonly keep: SweepBefore;
 }
 
-/** Connections that failed in a pass, and how. */
-type Broken = Map<ConnectedPlugins, unknown>;
+/** Connections that get no other turn in a pass. */
+interface Broken {
+  /** Calls of these threw, and what. */
+  readonly threw: Map<ConnectedPlugins, unknown>;
+  /** A call of these failed late and for all of its workers: the next one would take as long. */
+  readonly hung: Set<ConnectedPlugins>;
+}
+
+/** How long a call takes, at least, that counts as hung if it fails for all of its workers, ms. */
+const hangs = 5000;
 
 /** Workers in one call. */
 const atOnce = 500;
@@ -53,8 +61,8 @@ export class SweeperAgent {
 
   /** Workers that the backend keeps in their place on purpose, and why. */
   readonly #kept = new Map<number, WorkerError>();
-  /** Workers that would not go: they are asked again when all others have had their turn. */
-  readonly #stuck = new Set<number>();
+  /** Workers that would not go, and where they are: they are asked again when all others have had their turn. */
+  readonly #stuck = new Map<number, string>();
   /** Connections of workers to which this configuration does not lead: told once each. */
   readonly #beyond = new Set<string>();
 
@@ -66,7 +74,7 @@ export class SweeperAgent {
 
   async pass(signal: AbortSignal): Promise<void> {
     // A worker that takes some time to end is asked again in this pass; one that does not end at all waits for the next pass.
-    const broken: Broken = new Map();
+    const broken: Broken = { threw: new Map(), hung: new Set() };
     try {
       for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
         // If all fail, the backend is in trouble: the next pass asks again.
@@ -84,18 +92,20 @@ export class SweeperAgent {
     const { ledger, store, calls, clock, log, step } = this.#parts;
     const { config, configId } = this.#runtime;
     const from = this.#lastAsked;
-    const next = await store.workers.toKill(config.name, configId, atOnce, from);
+    const except = this.#placesOf(broken);
+    const next = await store.workers.toKill(config.name, configId, atOnce, { after: from, except });
     const room = atOnce - next.length;
-    const first = from === 0 || room === 0 ? [] : await store.workers.toKill(config.name, configId, room);
+    const first =
+      from === 0 || room === 0 ? [] : await store.workers.toKill(config.name, configId, room, { except });
     const wanted = [...next, ...first.filter(({ workerId }) => workerId <= from)];
-    this.#lastAsked = wanted.at(-1)?.workerId ?? 0;
+    this.#lastAsked = wanted.at(-1)?.workerId ?? from;
     const ready = wanted.filter(({ workerId }) => !ledger.inFlight.has(workerId));
     // A longer list comes in parts.
     const isWhole = wanted.length < atOnce;
     let all = ready.length === wanted.length && isWhole;
-    let failed = 0;
+    const failed = new Set<number>();
     const listed = new Set(wanted.map(({ workerId }) => workerId));
-    if (isWhole)
+    if (isWhole && except.length === 0)
       for (const workerId of this.#toldLate.keys())
         if (!listed.has(workerId)) this.#toldLate.delete(workerId);
     await this.#onEach(ready, broken, async ({ monitor, sweeper }, workers) => {
@@ -108,9 +118,10 @@ export class SweeperAgent {
       step('kill:after-kill');
       const gone = workers.filter(({ workerId }) => outcomes.get(workerId)?.kind === 'gone');
       all &&= gone.length === workers.length;
-      failed += this.#tell('workers could not be ended', workers, outcomes);
+      const its = this.#tell('workers could not be ended', workers, outcomes);
+      for (const workerId of its) failed.add(workerId);
       this.#tellLate(workers, outcomes);
-      if (gone.length === 0) return;
+      if (gone.length === 0) return its.length < workers.length;
       // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
       const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
       await ledger.change(
@@ -121,19 +132,22 @@ export class SweeperAgent {
         }),
       );
       log.info('ended workers on request', { queue: config.name, workers: gone.length });
+      return true;
     });
-    const unasked = ready.filter(({ placement }) => this.#isBroken(placement, broken)).length;
-    if (all && unasked === 0) return 'none';
-    const asked = ready.length - unasked;
-    return (asked > 0 && failed === asked) || (unasked > 0 && asked === 0 && isWhole) ? 'failures' : 'more';
+    const lost = this.#placesOf(broken);
+    const others = ready.filter(({ placement }) => !lost.includes(placement));
+    if (all && others.length === ready.length) return 'none';
+    // Those behind a connection that failed are in a longer list's later parts.
+    if (others.length === 0 && ready.length > 0) return isWhole ? 'failures' : 'more';
+    return others.length > 0 && others.every(({ workerId }) => failed.has(workerId)) ? 'failures' : 'more';
   }
 
-  /** One line for all that failed alike. @returns how many failed. */
+  /** One line for all that failed alike. @returns who failed */
   #tell(
     message: string,
     workers: readonly WorkerRecord[],
     outcomes: ReadonlyMap<number, GoneOutcome>,
-  ): number {
+  ): readonly number[] {
     const failures = workers.flatMap(({ workerId }) => {
       const outcome = outcomes.get(workerId);
       return outcome?.kind === 'failed' ? [{ workerId, error: outcome.error }] : [];
@@ -142,7 +156,7 @@ export class SweeperAgent {
       const workerIds = some.slice(0, 10).map(({ workerId }) => workerId);
       this.#parts.log.warn(message, { workers: some.length, workerIds, ...some[0]?.error });
     }
-    return failures.length;
+    return failures.map(({ workerId }) => workerId);
   }
 
   /** Each reason once for each worker: a pass is made every few seconds. */
@@ -183,7 +197,7 @@ export class SweeperAgent {
     const { config, configId } = this.#runtime;
     let swept = 0;
     const before = new Set(this.#kept.keys());
-    const broken: Broken = new Map();
+    const broken: Broken = { threw: new Map(), hung: new Set() };
     swept += await this.#sweepDiscarded(broken);
     for (const most = this.#stuck.size + mostStuck; this.#stuck.size <= most;) {
       const now = clock.now();
@@ -194,15 +208,20 @@ export class SweeperAgent {
         cancelled: now - cancelled,
         missed: now - missed,
       };
-      const except = [...this.#stuck, ...ledger.discarded];
-      const found = await store.workers.toSweep(config.name, configId, endedBefore, atOnce, except);
+      const except = [...this.#stuck.keys(), ...ledger.discarded];
+      const places = this.#placesOf(broken);
+      const found = await store.workers.toSweep(config.name, configId, endedBefore, atOnce, {
+        workers: except,
+        places,
+      });
       // A submission under way may still bring about more of what it was seen to have made.
       const due = found.filter(({ workerId }) => !ledger.inFlight.has(workerId));
       const gone = new Set(await this.#remove(due, broken));
       swept += gone.size;
-      for (const { workerId } of found) if (!gone.has(workerId)) this.#stuck.add(workerId);
+      for (const { workerId, placement } of found)
+        if (!gone.has(workerId)) this.#stuck.set(workerId, placement);
       if (found.length < atOnce) {
-        this.#endRound();
+        this.#endRound(this.#placesOf(broken));
         break;
       }
     }
@@ -216,12 +235,14 @@ export class SweeperAgent {
     return swept;
   }
 
-  /** All had their turn: the next pass begins anew. */
-  #endRound(): void {
+  /** All had their turn, but those behind these places: the next pass begins anew, and goes on there. */
+  #endRound(places: readonly string[]): void {
     const { discarded } = this.#parts.ledger;
     for (const workerId of this.#kept.keys())
-      if (!this.#stuck.has(workerId) && !discarded.has(workerId)) this.#kept.delete(workerId);
-    this.#stuck.clear();
+      if (places.length === 0 && !this.#stuck.has(workerId) && !discarded.has(workerId))
+        this.#kept.delete(workerId);
+    for (const [workerId, placement] of this.#stuck)
+      if (!places.includes(placement)) this.#stuck.delete(workerId);
   }
 
   /** Those that their sources need no more; @returns how many. */
@@ -297,7 +318,7 @@ export class SweeperAgent {
           throw error;
         });
       step('sweep:after-remove');
-      this.#tell('workers could not be removed', workers, outcomes);
+      const failed = this.#tell('workers could not be removed', workers, outcomes);
       await this.#keep(workers, outcomes);
       const swept: number[] = [];
       for (const { workerId, accessPoint } of workers) {
@@ -316,28 +337,41 @@ export class SweeperAgent {
       await ledger.markSwept(swept);
       step('sweep:after-mark');
       removed.push(...swept);
+      return failed.length < workers.length;
     });
     if (removed.length > 0) log.info('swept workers', { queue: config.name, workers: removed.length });
     return removed;
   }
 
-  /** Connections have nothing in common: each has its turn, and one that failed has no other in this pass. */
+  /**
+   * Connections have nothing in common: each has its turn, and one that failed or hung has no other in this pass.
+   * @param work gives whether it did or learned something of any worker
+   */
   async #onEach(
     workers: readonly WorkerRecord[],
-    broken: Broken,
-    work: (plugins: ConnectedPlugins, workers: readonly WorkerRecord[]) => Promise<void>,
+    { threw, hung }: Broken,
+    work: (plugins: ConnectedPlugins, workers: readonly WorkerRecord[]) => Promise<boolean>,
   ): Promise<void> {
-    const turns = [...this.#byConnection(workers)].filter(([plugins]) => !broken.has(plugins));
-    await pMap(
-      turns,
-      ([plugins, some]) => work(plugins, some).catch((error: unknown) => void broken.set(plugins, error)),
-      { concurrency: connectionsAtOnce },
+    const { clock } = this.#parts;
+    const turns = [...this.#byConnection(workers)].filter(
+      ([plugins]) => !threw.has(plugins) && !hung.has(plugins),
     );
+    const turn = async ([plugins, some]: (typeof turns)[number]) => {
+      const start = clock.monotonic();
+      const isWell = await work(plugins, some).catch((error: unknown) => {
+        threw.set(plugins, error);
+        return false;
+      });
+      if (!isWell && clock.monotonic() - start >= hangs) hung.add(plugins);
+    };
+    await pMap(turns, turn, { concurrency: connectionsAtOnce });
   }
 
-  #isBroken(placement: string, broken: Broken): boolean {
-    const plugins = this.#runtime.connected.get(placement);
-    return plugins !== undefined && broken.has(plugins);
+  /** The places that get no other turn in this pass. */
+  #placesOf({ threw, hung }: Broken): readonly string[] {
+    return [...this.#runtime.connected].flatMap(([placement, plugins]) =>
+      threw.has(plugins) || hung.has(plugins) ? [placement] : [],
+    );
   }
 
   #byConnection(workers: readonly WorkerRecord[]): Map<ConnectedPlugins, WorkerRecord[]> {
@@ -366,6 +400,6 @@ function withKeptReason(detail: unknown, message: string | undefined): object | 
 }
 
 /** @throws what failed first, after all others have had their turn */
-function throwFirst(broken: Broken): void {
-  for (const error of broken.values()) throw error instanceof Error ? error : new Error(messageOf(error));
+function throwFirst({ threw }: Broken): void {
+  for (const error of threw.values()) throw error instanceof Error ? error : new Error(messageOf(error));
 }

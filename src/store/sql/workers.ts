@@ -206,7 +206,12 @@ export class SqlWorkerStore implements WorkerStore {
     return (await query.execute()).map(toRecord);
   }
 
-  async toKill(queue: string, configId: number, limit: number, after = 0): Promise<WorkerRecord[]> {
+  async toKill(
+    queue: string,
+    configId: number,
+    limit: number,
+    { after = 0, except = [] }: { readonly after?: number; readonly except?: readonly string[] } = {},
+  ): Promise<WorkerRecord[]> {
     const rows = await this.#db
       .selectFrom('workers')
       .selectAll()
@@ -216,6 +221,7 @@ export class SqlWorkerStore implements WorkerStore {
       .where('kill_time', 'is not', null)
       .where(sql<boolean>`${alive}`)
       .where('worker_id', '>', after)
+      .where(sql<boolean>`placement NOT IN (${this.#dialect.values(except, 'text')})`)
       .orderBy('worker_id')
       .limit(limit)
       .execute();
@@ -227,7 +233,10 @@ export class SqlWorkerStore implements WorkerStore {
     configId: number,
     before: SweepBefore,
     limit: number,
-    except: readonly number[] = [],
+    except: { readonly workers: readonly number[]; readonly places: readonly string[] } = {
+      workers: [],
+      places: [],
+    },
   ): Promise<WorkerRecord[]> {
     const rows = await this.#db
       .selectFrom('workers')
@@ -248,7 +257,8 @@ export class SqlWorkerStore implements WorkerStore {
           ),
         ),
       )
-      .where(sql<boolean>`worker_id NOT IN (${this.#dialect.values(except, 'integer')})`)
+      .where(sql<boolean>`worker_id NOT IN (${this.#dialect.values(except.workers, 'integer')})`)
+      .where(sql<boolean>`placement NOT IN (${this.#dialect.values(except.places, 'text')})`)
       .limit(limit)
       .execute();
     return rows.map(toRecord);

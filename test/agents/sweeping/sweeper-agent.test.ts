@@ -163,6 +163,54 @@ describe('the sweeper of a queue', () => {
       expect([asked, calls.remove.flat().length]).to.deep.equal([1, 600]);
     });
 
+    it('asks one that hangs and fails for all of its workers once in a pass', async () => {
+      const lost = await parts.submitted(1200, 'local:/away');
+      const ids = [...lost, ...(await parts.submitted(1200))];
+      await parts.ledger.requestKill({ ids }, 'test');
+      const portions: number[] = [];
+      away = async (workers) => {
+        portions.push(workers[0]?.workerId ?? 0);
+        await parts.clock.sleep(60_000);
+        return new Map(workers.map(({ workerId }) => [workerId, failed]));
+      };
+      await pass();
+      expect([portions, await parts.statuses(ids)]).to.deep.equal([
+        [1],
+        { submitted: 1200, cancelled: 1200 },
+      ]);
+      expect(calls.remove.length, 'sweeps of the others in that pass').to.be.greaterThan(0);
+      await pass();
+      expect(portions).to.deep.equal([1, 1]);
+
+      await parts.ledger.change(lost.map((workerId) => ({ workerId, to: 'failed', source: 'test' })));
+      const others = await ended(1200);
+      portions.length = 0;
+      calls.remove.length = 0;
+      for (let turn = 0; turn < 3; turn++) await pass();
+      expect([new Set(portions).size, portions.length], 'others of it each time').to.deep.equal([3, 3]);
+      expect(calls.remove.flat().toSorted((a, b) => a - b)).to.deep.equal(others);
+      away = async (workers) => new Map(workers.map(({ workerId }) => [workerId, gone]));
+      await pass();
+      await pass();
+      expect(await agent.sweep()).to.equal(0);
+    });
+
+    it('asks one again that fails for all at once, and one that takes long and does something', async () => {
+      const ids = await parts.submitted(2, 'local:/away');
+      await parts.ledger.requestKill({ ids }, 'test');
+      let slow = 0;
+      away = async (workers) => {
+        await parts.clock.sleep(slow);
+        return new Map(workers.map(({ workerId }) => [workerId, workerId === ids[0] ? failed : pending]));
+      };
+      await pass();
+      expect(asked, 'at once').to.equal(20);
+      asked = 0;
+      slow = 5000;
+      await pass();
+      expect(asked, 'it takes long').to.equal(20);
+    });
+
     it('asks the others while it hangs', async () => {
       const ids = [...(await parts.submitted(1, 'local:/away')), ...(await parts.submitted(1))];
       await parts.ledger.requestKill({ ids }, 'test');
