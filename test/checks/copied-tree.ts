@@ -66,16 +66,22 @@ export interface Outcome {
 }
 
 /** Runs a check of scripts/test in a tree, as scripts/test does. */
-export async function runStep(name: string, tree: string, more: readonly string[] = []): Promise<Outcome> {
+export async function runStep(
+  name: string,
+  tree: string,
+  more: readonly string[] = [],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<Outcome> {
   const command = steps().get(name);
   if (command === undefined) throw new Error(`scripts/test has no step ${name}`);
-  return run([...command, ...more], tree);
+  return run([...command, ...more], tree, undefined, environment);
 }
 
 export async function run(
   command: readonly string[],
   cwd: string,
   path = `${join(cwd, 'node_modules/.bin')}:${process.env.PATH ?? ''}`,
+  environment: NodeJS.ProcessEnv = {},
 ): Promise<Outcome> {
   // These tests may themselves run under c8, which would take the coverage of every tool.
   const unset = {
@@ -88,10 +94,11 @@ export async function run(
     THRESHER_TEST_DURATIONS: undefined,
     THRESHER_TEST_RESULTS: undefined,
     THRESHER_TEST_RUN: undefined,
+    THRESHER_TEST_ENVIRONMENT: undefined,
   };
   const options = {
     cwd,
-    env: { ...process.env, ...unset, PATH: path, NO_COLOR: '1' },
+    env: { ...process.env, ...unset, PATH: path, NO_COLOR: '1', ...environment },
     // A busy machine may take minutes for all of them; a tool that hangs would take the test's own time otherwise.
     timeout: 200_000,
     maxBuffer: 64 * 1024 * 1024,

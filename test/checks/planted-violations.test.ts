@@ -1,4 +1,4 @@
-import { cpSync, chmodSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
@@ -56,8 +56,15 @@ describe('scripts/test', () => {
       'node_modules/node/bin/.keep': '',
       ...Object.fromEntries(tools.map((name) => [`node_modules/.bin/${name}`, tool])),
       // In place of the tests.
-      'test/support/gate.ts': `import { appendFileSync, readFileSync } from 'node:fs';
-appendFileSync('called', 'gate\\n');
+      'test/support/gate.ts': `import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+const { THRESHER_TEST_ENVIRONMENT: starting } = process.env;
+while (starting !== undefined && !existsSync(starting + '/ended')) await setTimeout(20);
+if (starting !== undefined && readFileSync(starting + '/ended', 'utf8') !== '0\\n') {
+  console.log(readFileSync(starting + '/log', 'utf8'));
+  process.exit(1);
+}
+appendFileSync('called', ['gate', ...process.argv.slice(2)].join(' ') + '\\n');
 if (readFileSync('failing', 'utf8') === 'node test/support/gate.ts') process.exitCode = 1;
 `,
       // In place of the real systems: what of them is built, started and stopped.
@@ -108,6 +115,24 @@ if (readFileSync('failing', 'utf8') === 'node test/support/gate.ts') process.exi
     expect(failed.called.slice(-stops.length)).to.deep.equal(stops);
   });
 
+  it('leaves nothing out in a soak, and takes no part of one', async () => {
+    const { called, output } = await runWith(bareTree(), '', ['soak']);
+    const relevant = called.filter((name) => /^(kubernetes|htcondor|panda|gate)\b/.test(name));
+    expect(relevant, output).to.deep.equal([...starts, 'gate soak', ...stops]);
+    const again = await runWith(bareTree(), '', ['soak', '--repeat', '3', 'a.test.ts']);
+    expect(again.called, again.output).to.include('gate repeat 3 a.test.ts').and.not.include('eslint');
+    for (const [args, says] of [
+      [['soak', '--repeat', '0', 'a.test.ts'], 'usage: '],
+      [['soak', '--repeat', '3'], 'usage: '],
+      [['soak', 'a.test.ts'], 'a soak runs every test'],
+    ] as const) {
+      const wrong = await runWith(bareTree(), '', args);
+      expect(wrong.status).to.equal(2);
+      expect(wrong.output).to.include(says);
+      expect(wrong.called.join()).to.equal('');
+    }
+  });
+
   it('starts no real systems for the tiers that need none, and runs neither checks nor coverage', async () => {
     for (const [tier, called] of [
       ['unit', ['mocha']],
@@ -136,9 +161,7 @@ if (readFileSync('failing', 'utf8') === 'node test/support/gate.ts') process.exi
       });
       const { status, output, called } = await runWith(tree, action);
       expect(status, output).to.equal(1);
-      expect(output).to.match(
-        /== test environment\n[^]*no luck\ntest: the test environment did not start, see above\n$/,
-      );
+      expect(output).to.include('no luck\n');
       expect(called).to.include('tsc').and.not.include('gate');
       expect(called.slice(-stops.length)).to.deep.equal(stops);
     });
@@ -535,6 +558,7 @@ describe('twice', () => {
   /** The parts of the suite that Mocha's configuration names. */
   const suite = [
     ...[
+      'affected.ts',
       'durations.json',
       'durations.ts',
       'flaky.json',
@@ -636,6 +660,65 @@ it('fails once', () => {
       expect(gate(place)).to.deep.include({ result: 'red', flaky: [] });
     });
 
+  it('runs what needs no real system while these start, and is red where they do not start', async () => {
+    for (const [status, result] of [
+      ['0', /\nGREEN {2}3 tests/],
+      ['1', /no luck[^]*\nRED {2}2 tests[^\n]*\n the test environment did not start, see above\n/],
+    ] as const) {
+      const starting = temporaryDirectory();
+      plant(starting, { log: 'no luck\n' });
+      const started = `import { writeFileSync } from 'node:fs';\n\nit('starts', () => {\n  writeFileSync('${starting}/ended', '${status}\\n');\n});\n`;
+      const system =
+        "import { writeFileSync } from 'node:fs';\n\nit('is a system', () => {\n  writeFileSync('ran', '');\n});\n";
+      const place = tree({
+        [integration]: started,
+        'test/integration/kubernetes-planted.test.ts': system,
+      });
+      const { output } = await runStep('tests', place, [], { THRESHER_TEST_ENVIRONMENT: starting });
+      expect(output).to.match(result);
+      expect(existsSync(join(place, 'ran')), output).to.equal(status === '0');
+    }
+  });
+
+  it('leaves what is for the soak out, and a soak repeats nothing', async () => {
+    const once = `import { existsSync, writeFileSync } from 'node:fs';
+
+it('fails once', () => {
+  if (existsSync('marker')) return;
+  writeFileSync('marker', '');
+  throw new Error('by chance');
+});
+`;
+    const place = tree({ 'test/integration/campaign-planted.test.ts': once });
+    const gated = await runStep('tests', place);
+    expect(gated.output).to.match(/\nGREEN {2}1 tests, /);
+    const soaked = await runStep('tests', place, ['soak']);
+    expect(soaked.status, soaked.output).to.equal(1);
+    expect(soaked.output).to.match(/== seed of the properties: THRESHER_TEST_SEED=\d+\n/);
+    expect(soaked.output).to.match(/\nRED {2}1 of 2 tests failed[^]*a soak repeats nothing/);
+    const told = JSON.parse(readFileSync(join(place, 'test-results/soak.json'), 'utf8')) as object;
+    const failures = ['test/integration/campaign-planted.test.ts: fails once'];
+    expect(told).to.deep.include({ result: 'red', tests: 2, failures, flaky: [] });
+    expect(told).to.have.property('seed').that.is.a('number');
+  });
+
+  it('counts the red ones of many runs', async () => {
+    const twice = `import { existsSync, writeFileSync } from 'node:fs';
+
+it('fails in the second run', () => {
+  if (existsSync('second')) return;
+  writeFileSync(existsSync('first') ? 'second' : 'first', '');
+  if (existsSync('second')) throw new Error('by chance');
+});
+`;
+    const place = tree({ [integration]: twice });
+    const { status, output } = await runStep('tests', place, ['repeat', '3', integration]);
+    expect(status, output).to.equal(1);
+    expect(output).to.match(
+      /== 1 of 3: green[^]*== 2 of 3: red[^]*== 3 of 3: green[^]*\nRED {2}2 of 3 runs\n$/,
+    );
+  });
+
   it('trips where mocha is killed after a failure that would pass alone', async () => {
     const once = `import { existsSync, writeFileSync } from 'node:fs';
 
@@ -648,7 +731,7 @@ it('fails once', () => {
     const kills = `import { existsSync } from 'node:fs';
 
 it('kills mocha', async () => {
-  while (!existsSync('test-results/first/failures.jsonl')) await new Promise((wake) => setTimeout(wake, 20));
+  while (!existsSync('test-results/systems/failures.jsonl')) await new Promise((wake) => setTimeout(wake, 20));
   process.kill(process.ppid, 'SIGKILL');
   throw new Error('planted');
 });

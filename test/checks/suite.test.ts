@@ -1,10 +1,19 @@
 import { existsSync, readFileSync, utimesSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { dirname, join, matchesGlob, normalize } from 'node:path';
 import { expect } from 'chai';
 import { byFile, durationsReport, keptOf } from '../support/durations.ts';
 import { isBuilt, modules } from '../support/program.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { filesInOrder, keptDurations, testFiles, type Tier, tierNames, tierOf } from '../support/tiers.ts';
+import {
+  assignments,
+  filesInOrder,
+  isLeftToSoak,
+  keptDurations,
+  testFiles,
+  type Tier,
+  tierNames,
+  tierOf,
+} from '../support/tiers.ts';
 import { plant, root } from './copied-tree.ts';
 
 /** The modules of tests that a test file imports, directly or through others. Types start nothing. */
@@ -26,6 +35,25 @@ describe('the tiers of the suite', () => {
     expect(tiers).to.have.members(testFiles());
     expect(filesInOrder(undefined)).to.have.members(tiers);
     expect(() => filesInOrder('quick')).to.throw('there is no tier quick; there are unit, promises, systems');
+  });
+
+  for (const [name, patterns] of Object.entries(assignments))
+    it(`name files that there are: ${name}`, () => {
+      const files = testFiles();
+      // Braces name several files, and each must be there.
+      const each = patterns.flatMap((pattern) => {
+        const [whole = '', inside] = /\{([^}]*)\}/.exec(pattern) ?? [];
+        return inside === undefined ? [pattern] : inside.split(',').map((one) => pattern.replace(whole, one));
+      });
+      const dead = each.filter((pattern) => !files.some((file) => matchesGlob(file, pattern)));
+      expect(dead).to.deep.equal([]);
+    });
+
+  it('leave no unit test to the soak, and each backend its crash points', () => {
+    const left = testFiles().filter(isLeftToSoak);
+    expect(left.filter((file) => tierOf(file) === 'unit')).to.deep.equal([]);
+    for (const kept of ['promise-1', 'kubernetes', 'htcondor'])
+      expect(left).not.to.include(`test/integration/${kept}-crash-points.test.ts`);
   });
 
   /** Modules that start something, with the first tier that may use them. */

@@ -1,14 +1,23 @@
 /**
- * Runs all test files side by side, then each that failed once more: alone, in processes of its own. A file that passes then is flaky, and the run
- * stays green; verdict.ts has the rules. Everything that a run told is in test-results/, with `gate.json` for the whole of it.
+ * The whole suite, as one run with one verdict. Everything that a run told is in test-results/.
+ *
+ * - `gate.ts` runs what a landing waits for: first the units, which need nothing, while the real systems still start; then the others; then each
+ *   file that failed once more: alone, in processes of its own. A file that passes then is flaky, and the run stays green; verdict.ts has the
+ *   rules. It writes `gate.json`.
+ * - `gate.ts soak` runs every file with other cases of the properties each time, and nothing twice. It writes `soak.json`.
+ * - `gate.ts repeat N FILE ...` runs these files N times while every processor is busy with something else.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { aDayBefore, affectedBy, changesSince, git } from './affected.ts';
 import { readLedger } from './ledger.ts';
-import { stalledTotal } from './stalled.ts';
+import { stalledShare, stalledTotal } from './stalled.ts';
 import type { Moment } from './temporary.ts';
-import { filesInOrder, tierOf } from './tiers.ts';
+import { filesInOrder, isLeftToSoak, keptDurations, type Tier, tierOf } from './tiers.ts';
 import { type Failure, type FileTimes, linesOf, type MochaRun, repeatsOf, verdictOf } from './verdict.ts';
 
 const checkout = resolve(import.meta.dirname, '../..');
@@ -24,7 +33,7 @@ interface ToldRun extends MochaRun {
 function mocha(name: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}): ToldRun {
   const directory = join(results, name);
   mkdirSync(directory, { recursive: true });
-  const told = { NODE_V8_COVERAGE: join(coverage, 'tmp'), THRESHER_TEST_RESULTS: directory };
+  const told = { THRESHER_TEST_RESULTS: directory };
   const env = { ...process.env, ...told, ...environment };
   const { status } = spawnSync(bin('mocha'), args, { cwd: checkout, stdio: 'inherit', env });
   const tests = read(join(directory, 'tests.json'));
@@ -84,32 +93,125 @@ function deadSystems(): string[] {
   });
 }
 
-/** Empty where the sources came without their history. Root may run the tests in the checkout of another user. */
-function git(...args: readonly string[]): string {
-  const own = ['-c', `safe.directory=${checkout}`, '--no-optional-locks', ...args];
-  try {
-    return execFileSync('git', own, {
-      cwd: checkout,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim();
-  } catch {
-    return '';
-  }
+/** Where scripts/test writes down what the start of the real systems says, and how it ended. Undefined: they run already. */
+const starting = process.env['THRESHER_TEST_ENVIRONMENT'];
+
+/** How the start of the real systems ended; undefined: not yet. */
+function environmentStatus(): number | undefined {
+  if (starting === undefined) return 0;
+  const status = read(join(starting, 'ended'));
+  return status.endsWith('\n') ? Number(status) : undefined;
 }
+
+async function environmentStarted(): Promise<boolean> {
+  if (environmentStatus() === undefined)
+    console.log(`== waits for the test environment; what it says: ${starting ?? ''}/log`);
+  while (environmentStatus() === undefined) await setTimeout(200);
+  if (environmentStatus() === 0) return true;
+  console.log(read(join(starting ?? '', 'log')));
+  return false;
+}
+
+/** Bounds of the lines and branches that unit tests reach, %. `.c8rc.json` has those of all tests. */
+const unitBounds = ['--lines', '84', '--branches', '89'];
+
 const treeNow = () => ({ commit: git('rev-parse', 'HEAD'), changes: git('status', '--porcelain') });
+
+/** Another seed for the properties, which is told: the same one draws the same cases again. */
+function newSeed(): string {
+  const seed = String(randomInt(2 ** 31));
+  console.log(`== seed of the properties: THRESHER_TEST_SEED=${seed}`);
+  return seed;
+}
+
+/** Runs files again and again beside programs that do nothing but keep the processors. @returns whether all runs were green */
+function repeat(times: number, files: readonly string[]): boolean {
+  const busy = Array.from({ length: availableParallelism() }, () =>
+    spawn(process.execPath, ['-e', `while (process.ppid === ${process.pid});`], { stdio: 'ignore' }),
+  );
+  let green = 0;
+  try {
+    for (let run = 1; run <= times; run++) {
+      rmSync(join(results, 'first'), { recursive: true, force: true });
+      const environment = { THRESHER_TEST_SEED: newSeed() };
+      const { status, tests, failures } = mocha('first', ['--jobs', '2', ...files], environment);
+      const isGreen = status === 0 && tests !== undefined && failures.length === 0;
+      if (isGreen) green++;
+      console.log(
+        `== ${run} of ${times}: ${isGreen ? 'green' : 'red'}, cpu stalled ${stalledShare() ?? '?'} %`,
+      );
+    }
+  } finally {
+    for (const one of busy) one.kill('SIGKILL');
+  }
+  console.log(`\n${green === times ? 'GREEN' : 'RED'}  ${green} of ${times} runs`);
+  return green === times;
+}
+
+/** How long the files may take that a landing runs only because its change affects them, s. */
+const mostAffected = 180;
+/** Of a file that was never measured, s. */
+const assumed = 60;
+
+/** Of the files that are left to the soak: those that a landing runs all the same, and those that it only names. */
+function affectedOf(files: readonly string[]): { readonly run: string[]; readonly named: string[] } {
+  const commit = aDayBefore();
+  if (commit === '') return { run: [], named: [] };
+  const { byImport, byArea } = affectedBy(changesSince(commit), files);
+  const kept = keptDurations();
+  const seconds = (file: string) => kept.get(file) ?? assumed;
+  const shortestFirst = (some: ReadonlySet<string>) => [...some].sort((a, b) => seconds(a) - seconds(b));
+  const [run, named]: [string[], string[]] = [[], []];
+  let room = mostAffected;
+  for (const file of [...shortestFirst(byImport), ...shortestFirst(byArea)])
+    if (seconds(file) <= room) {
+      run.push(file);
+      room -= seconds(file);
+    } else named.push(file);
+  return { run, named };
+}
+
+const [mode = 'gate', times = '', ...named] = process.argv.slice(2);
+if (mode === 'repeat') process.exit(repeat(Number(times), named) ? 0 : 1);
+const isSoak = mode === 'soak';
+const seed = isSoak ? newSeed() : undefined;
 
 const began = performance.now();
 const stalledBefore = stalledTotal();
 const tree = treeNow();
 mkdirSync(results, { recursive: true });
-for (const earlier of readdirSync(results).filter((name) => /^(first|again-\d+)$/.test(name)))
+for (const earlier of readdirSync(results).filter((name) =>
+  /^(first|unit|promises|systems|again-\d+)$/.test(name),
+))
   rmSync(join(results, earlier), { recursive: true });
 rmSync(coverage, { recursive: true, force: true });
 
-const first = mocha('first', []);
-const repeats = repeatsOf(first, { files: filesInOrder(undefined), ledger: readLedger() });
-const reasons = repeats.again.some((file) => tierOf(file) === 'systems') ? deadSystems() : [];
+const all = filesInOrder(undefined);
+const affected = isSoak ? { run: [], named: [] } : affectedOf(all.filter(isLeftToSoak));
+const files = all.filter((file) => isSoak || !isLeftToSoak(file) || affected.run.includes(file));
+if (affected.run.length > 0) console.log(`the change affects, of the soak: ${affected.run.join(', ')}`);
+
+const seeded = seed === undefined ? {} : { THRESHER_TEST_SEED: seed };
+const covered = { ...seeded, NODE_V8_COVERAGE: join(coverage, 'tmp') };
+const firsts: ToldRun[] = [];
+const left = new Set(files);
+/** Runs those of the files that have not run yet. */
+const first = (name: string, tiers: readonly Tier[], environment: NodeJS.ProcessEnv) => {
+  const some = [...left].filter((file) => tiers.includes(tierOf(file)));
+  for (const file of some) left.delete(file);
+  if (some.length > 0) firsts.push(mocha(name, some, environment));
+};
+const reasons: string[] = [];
+// The program's coverage by its units is measured where no test has a limit of time. A soak has the time.
+first('unit', ['unit'], covered);
+const rest = isSoak ? covered : seeded;
+// The control plane may still be built, which takes minutes.
+if (environmentStatus() === undefined) first('promises', ['promises'], rest);
+if (await environmentStarted()) first('systems', ['promises', 'systems'], rest);
+else reasons.push('the test environment did not start, see above');
+const suite = { files, ledger: readLedger(), isRepeated: !isSoak };
+const repeats = repeatsOf(firsts, suite);
+if (repeats.again.some((file) => tierOf(file) === 'systems')) reasons.push(...deadSystems());
 const again = new Map<string, MochaRun>();
 if (reasons.length === 0)
   for (const [index, file] of repeats.again.entries()) {
@@ -119,12 +221,15 @@ if (reasons.length === 0)
     again.set(file, mocha(`again-${index + 1}`, args, { THRESHER_TEST_DURATIONS: undefined }));
   }
 // The coverage of a red run says nothing.
-if (verdictOf(first, repeats, again, reasons).result === 'green') {
-  const { status } = spawnSync(bin('c8'), ['report'], { cwd: checkout, stdio: 'inherit' });
+if (verdictOf(firsts, repeats, again, reasons).result === 'green') {
+  const { status } = spawnSync(bin('c8'), ['report', ...(isSoak ? [] : unitBounds)], {
+    cwd: checkout,
+    stdio: 'inherit',
+  });
   if (status !== 0) reasons.push('coverage is below its bounds, see above');
 }
 
-const verdict = verdictOf(first, repeats, again, reasons);
+const verdict = verdictOf(firsts, repeats, again, reasons);
 const wall = performance.now() - began;
 const stalledAfter = stalledTotal();
 const stalled =
@@ -132,7 +237,7 @@ const stalled =
     ? null
     : Math.round((100 * (stalledAfter - stalledBefore)) / wall);
 const seconds = Math.round(wall / 1000);
-const tests = first.tests ?? 0;
+const tests = firsts.reduce((sum, run) => sum + (run.tests ?? 0), 0);
 const treeAfter = treeNow();
 writeFileSync(join(results, 'flaky.json'), `${JSON.stringify(verdict.flaky, null, 2)}\n`);
 const summary = {
@@ -144,6 +249,17 @@ const summary = {
   seconds,
   flaky: verdict.flaky.map(({ file, title }) => `${file}: ${title}`),
 };
-writeFileSync(join(results, 'gate.json'), `${JSON.stringify(summary, null, 2)}\n`);
-console.log(`\n${linesOf({ verdict, tests, seconds, stalled, times: timesOf(first.moments) }).join('\n')}`);
+const whole = isSoak
+  ? {
+      ...summary,
+      seed: Number(seed),
+      failures: verdict.broken.map(({ failure }) => `${failure.file}: ${failure.title}`),
+    }
+  : summary;
+writeFileSync(join(results, `${mode}.json`), `${JSON.stringify(whole, null, 2)}\n`);
+console.log(
+  `\n${linesOf({ verdict, tests, seconds, stalled, times: timesOf(firsts.flatMap((run) => run.moments)) }).join('\n')}`,
+);
+if (affected.named.length > 0)
+  console.log(`not run, although the change affects them: ./scripts/test ${affected.named.join(' ')}`);
 process.exitCode = verdict.result === 'green' ? 0 : 1;

@@ -34,11 +34,38 @@ const promises: readonly string[] = [
   'test/store/{load,news,origins,payloads,queues,requests,retention,source-memory,worker-counts,workers}.test.ts',
 ];
 
+/**
+ * Files that a landing does not wait for: `scripts/test soak` runs them with all others. They are campaigns, faults of a system that has its own
+ * file, crash points of what has them on each backend already, and what only such a change can break as has its own files in the gate too.
+ */
+const soak: readonly string[] = [
+  'test/checks/planted-violations.test.ts',
+  'test/integration/campaign-*.test.ts',
+  'test/integration/{interlink,source}-crash-points.test.ts',
+  'test/integration/{kerberos-env,package}.test.ts',
+  'test/integration/postgresql-{failover,faults,versions}.test.ts',
+  'test/integration/panda-{crash-points,faults,pilot,production,server-down}.test.ts',
+  'test/integration/htcondor-{env,followed-log,htcjob-restarts,idle-faults,interlink-crash,payload-crash-points,schedd-killed,source}.test.ts',
+  'test/integration/kubernetes-{clock,env,etcd-restored,kerberos-secret,mounted-proxy,node-workers,pilot}.test.ts',
+  'test/integration/kubernetes-{htcjob,members,source}-crash-points.test.ts',
+  'test/integration/kubernetes-{pool-demand,pool-image,pool-node,shares,standby-pause,thresher}.test.ts',
+];
+
+/** What assigns files, by its name: each pattern must name a file. */
+export const assignments: Readonly<Record<string, readonly string[]>> = { systems, promises, soak };
+
+const isIn = (file: string, patterns: readonly string[]) =>
+  patterns.some((pattern) => matchesGlob(file, pattern));
+
+/** Whether a landing does without it. */
+export function isLeftToSoak(file: string): boolean {
+  return isIn(file, soak);
+}
+
 /** Each file belongs to the first tier that names it, and all that no tier names are unit tests. */
 export function tierOf(file: string): Tier {
-  const isIn = (patterns: readonly string[]) => patterns.some((pattern) => matchesGlob(file, pattern));
-  if (isIn(systems)) return 'systems';
-  return isIn(promises) ? 'promises' : 'unit';
+  if (isIn(file, systems)) return 'systems';
+  return isIn(file, promises) ? 'promises' : 'unit';
 }
 
 /** Seconds of test files, as `scripts/test --keep-durations` measured them. Files of less than a second are left out. */

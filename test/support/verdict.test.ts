@@ -15,26 +15,32 @@ const of = (file: string, own = 'waits', message = 'expected 4 to equal 3'): Fai
 const system = (index: number) => `test/integration/kubernetes-${index}.test.ts`;
 const unit = 'test/util/clock.test.ts';
 const files = [unit, ...Array.from({ length: 9 }, (_, index) => system(index))];
-const suite = { files, ledger: [] as LedgerEntry[] };
+const suite = { files, ledger: [] as LedgerEntry[], isRepeated: true };
 const failed = (...failures: Failure[]): MochaRun => ({ status: failures.length, tests: 100, failures });
 const passed: MochaRun = { status: 0, tests: 1, failures: [] };
 const entry = { title: 'a queue waits', commit: 'a'.repeat(40), mechanism: 'a deadline', times: 1 };
 
 /** The verdict on a first run whose repeated files end as told. */
 const judge = (first: MochaRun, again: (file: string) => MochaRun, ledger: LedgerEntry[] = []) => {
-  const repeats = repeatsOf(first, { files, ledger });
-  return verdictOf(first, repeats, new Map(repeats.again.map((file) => [file, again(file)])));
+  const repeats = repeatsOf([first], { ...suite, ledger });
+  return verdictOf([first], repeats, new Map(repeats.again.map((file) => [file, again(file)])));
 };
 
 describe('a run of the tests', () => {
   it('is green where nothing failed, and repeats nothing', () => {
-    expect(repeatsOf(passed, suite)).to.deep.equal({ again: [], refused: new Map() });
+    expect(repeatsOf([passed], suite)).to.deep.equal({ again: [], refused: new Map() });
     expect(judge(passed, () => passed).result).to.equal('green');
+  });
+
+  it('is red in a soak, which repeats nothing', () => {
+    const { again, refused } = repeatsOf([failed(of(system(1)))], { ...suite, isRepeated: false });
+    expect(again).to.deep.equal([]);
+    expect([...refused]).to.deep.equal([[system(1), 'a soak repeats nothing']]);
   });
 
   it('repeats a failed file once, and is green with a flaky file where it passes alone', () => {
     const first = failed(of(system(1)), of(system(1), 'wakes'));
-    expect(repeatsOf(first, suite).again).to.deep.equal([system(1)]);
+    expect(repeatsOf([first], suite).again).to.deep.equal([system(1)]);
     const { result, flaky, broken } = judge(first, () => passed);
     expect({ result, broken }).to.deep.equal({ result: 'green', broken: [] });
     expect(flaky.map(({ own }) => own)).to.deep.equal(['waits', 'wakes']);
@@ -59,7 +65,7 @@ describe('a run of the tests', () => {
   for (const [what, failure, why] of certain)
     it(`is red for ${what}, which is never repeated`, () => {
       const first = failed(failure);
-      expect(repeatsOf(first, suite).again).to.deep.equal([]);
+      expect(repeatsOf([first], suite).again).to.deep.equal([]);
       const { result, broken } = judge(first, () => passed);
       expect(result).to.equal('red');
       expect(broken[0]?.why).to.match(why);
@@ -89,10 +95,10 @@ describe('a run of the tests', () => {
 
   it('repeats six failed files, and of seven none', () => {
     const many = (count: number) => failed(...Array.from({ length: count }, (_, index) => of(system(index))));
-    expect(repeatsOf(many(6), suite).again).to.have.length(6);
-    const seven = repeatsOf(many(7), suite);
+    expect(repeatsOf([many(6)], suite).again).to.have.length(6);
+    const seven = repeatsOf([many(7)], suite);
     expect(seven.again).to.deep.equal([]);
-    const { result, broken } = verdictOf(many(7), seven, new Map());
+    const { result, broken } = verdictOf([many(7)], seven, new Map());
     expect(result).to.equal('red');
     expect(broken).to.have.length(7);
   });
@@ -103,6 +109,14 @@ describe('a run of the tests', () => {
       result: 'red',
       reasons: ['mocha ended with 1 and told of no failure'],
     });
+  });
+
+  it('is red where one part of it told of no failure, whatever the others told', () => {
+    const badly: MochaRun = { status: 1, tests: 5, failures: [] };
+    const { again, refused } = repeatsOf([badly, failed(of(system(1)))], suite);
+    expect([again, [...refused]]).to.deep.equal([[], [['', 'mocha ended with 1 and told of no failure']]]);
+    const parts = [passed, failed(of(system(1))), failed(of(system(2)))];
+    expect(repeatsOf(parts, suite).again).to.deep.equal([system(1), system(2)]);
   });
 
   it('is red where mocha died after it had told of a failure', () => {
@@ -125,8 +139,8 @@ describe('a run of the tests', () => {
   });
 
   it('is red for a reason beside the tests', () => {
-    const repeats = repeatsOf(passed, suite);
-    expect(verdictOf(passed, repeats, new Map(), ['coverage is below its bounds']).result).to.equal('red');
+    const repeats = repeatsOf([passed], suite);
+    expect(verdictOf([passed], repeats, new Map(), ['coverage is below its bounds']).result).to.equal('red');
   });
 });
 

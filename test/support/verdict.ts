@@ -33,6 +33,8 @@ const mostFlaky = 3;
 export interface Suite {
   readonly files: readonly string[];
   readonly ledger: readonly LedgerEntry[];
+  /** Whether a failed file may run once more. */
+  readonly isRepeated: boolean;
 }
 
 /** Which failed files run again, and why the others do not. */
@@ -47,6 +49,7 @@ const certain: readonly {
   readonly is: (failure: Failure, suite: Suite) => boolean;
   readonly why: string;
 }[] = [
+  { is: (_, { isRepeated }) => !isRepeated, why: 'a soak repeats nothing' },
   { is: ({ file }, { files }) => !files.includes(file), why: 'mocha names no file of the suite' },
   { is: ({ file }) => tierOf(file) === 'unit', why: 'a unit test is not repeated' },
   { is: ({ message }) => /^Property failed after\b/.test(message), why: 'a property is not repeated' },
@@ -57,16 +60,23 @@ const certain: readonly {
   { is: ({ file }, { ledger }) => isSpent(file, ledger), why: 'the ledger names the file twice already' },
 ];
 
-/** Decides what is repeated, alone, after the first run. */
-export function repeatsOf({ status, tests, failures }: MochaRun, suite: Suite): Repeats {
-  const byFile = Map.groupBy(failures, ({ file }) => file);
-  const whole = (why: string): Repeats => ({ again: [], refused: new Map([['', why]]) });
-  if (tests === undefined) return whole(`mocha died before its end, with ${status}`);
+/** Why a run of mocha proves nothing; undefined: what it told counts. */
+function oddityOf({ status, tests, failures }: MochaRun): string | undefined {
+  if (tests === undefined) return `mocha died before its end, with ${status}`;
   if (failures.length === 0)
-    return status === 0
-      ? { again: [], refused: new Map() }
-      : whole(`mocha ended with ${status} and told of no failure`);
-  if (status === 0) return whole('mocha told of failures and ended with 0');
+    return status === 0 ? undefined : `mocha ended with ${status} and told of no failure`;
+  return status === 0 ? 'mocha told of failures and ended with 0' : undefined;
+}
+
+/** Decides what is repeated, alone, after the first runs: together they ran each file once. */
+export function repeatsOf(runs: readonly MochaRun[], suite: Suite): Repeats {
+  const byFile = Map.groupBy(
+    runs.flatMap(({ failures }) => failures),
+    ({ file }) => file,
+  );
+  const whole = (why: string): Repeats => ({ again: [], refused: new Map([['', why]]) });
+  const odd = runs.map(oddityOf).find((why) => why !== undefined);
+  if (odd !== undefined) return whole(odd);
   if (byFile.size > mostFailed)
     return whole(`${byFile.size} files failed, and more than ${mostFailed} are no chance`);
   const refused = new Map<string, string>();
@@ -87,13 +97,13 @@ export interface Verdict {
 }
 
 /**
- * Judges a whole run.
+ * Judges the first runs and the repeats.
  * @param again the second run of each repeated file. Its status counts, since a file that cannot be loaded tells of no failure, and the number of its
  *   tests, since a test may end mocha with 0
  * @param more reasons for which the run is red whatever the tests say
  */
 export function verdictOf(
-  first: MochaRun,
+  runs: readonly MochaRun[],
   { refused }: Repeats,
   again: ReadonlyMap<string, MochaRun>,
   more: readonly string[] = [],
@@ -102,8 +112,9 @@ export function verdictOf(
     const { status, tests = 0, failures } = again.get(file) ?? { status: 1, failures: [] };
     return status === 0 && tests > 0 && failures.length === 0;
   };
-  const flaky = first.failures.filter(({ file }) => passedAlone(file));
-  const broken = first.failures
+  const failures = runs.flatMap((run) => run.failures);
+  const flaky = failures.filter(({ file }) => passedAlone(file));
+  const broken = failures
     .filter(({ file }) => !passedAlone(file))
     .map((failure) => {
       const second = again.get(failure.file);
