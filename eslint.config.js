@@ -92,7 +92,6 @@ export default tseslint.config(
   {
     // Nobody repeats them: a bound of time is missed by chance where the machine is busy. Speed is measured by bench/.
     files: ['test/**/*.test.ts'],
-    ignores: ['test/integration/**', 'test/campaign/**'],
     rules: {
       'no-restricted-syntax': [
         'error',

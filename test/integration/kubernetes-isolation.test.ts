@@ -31,7 +31,8 @@ describe('on Kubernetes one daemon', () => {
     const site = kubernetesSite(
       plane,
       {
-        settings: { master: { pluginTimeout: 2 } },
+        // A queue that waited for a call which hangs would not come to its end here.
+        settings: { master: { pluginTimeout: 600 } },
         queues: {
           CLOSED: kubernetesQueue(space, { kubeconfig: 'closed.kubeconfig', queue: two }),
           HANGS: kubernetesQueue(space, { kubeconfig: 'hangs.kubeconfig', queue: two }),
@@ -46,15 +47,10 @@ describe('on Kubernetes one daemon', () => {
     try {
       const daemon = site.start();
       // Each end is seen and replaced: ten workers one after the other in each of two places.
-      const begun = await until('the first is there', async () =>
-        (await site.workers({ queue: 'FINE' })).length > 0 ? performance.now() : undefined,
-      );
       await until(
         'twenty have ended',
         async () => (await site.workers({ queue: 'FINE', status: 'finished' })).length >= 20,
       );
-      // Whoever waited for a call that hangs would wait two seconds for each end, and for each replacement.
-      expect(performance.now() - begun).to.be.lessThan(60_000);
       const reasons = async (queue: string) => {
         const [first] = (await site.queue(queue)).reasons;
         return `${first?.code ?? ''}: ${first?.message ?? ''}`;

@@ -259,12 +259,14 @@ describe('on a real control plane', () => {
     expect(await job(worker)).to.equal(undefined);
   });
 
-  it('a watch of two that breaks and is back at once opens the connection again within seconds', async () => {
+  it('a watch of two that breaks and is back at once opens the connection again', async () => {
     await using proxy = await FaultProxy.inFrontOf(plane);
     proxy.inject({ verb: 'watch', resource: 'pods', times: 1, fault: { kind: 'cut-line' } });
+    // Nothing is ever heard of the Jobs: the Pods' watch alone makes it complete again.
+    proxy.inject({ verb: 'watch', resource: 'jobs', fault: { kind: 'stall', lines: 0 } });
     plane.writeKubeconfig(`${backend.directory}/kubeconfig`, { server: proxy.url });
-    const words: { readonly word: string; readonly at: number }[] = [];
-    const say = (word: string) => words.push({ word, at: performance.now() });
+    const words: string[] = [];
+    const say = (word: string) => words.push(word);
     const stop = new AbortController();
     const nothing = () => undefined;
     const work = backend.plugin('monitor').observe(
@@ -278,22 +280,18 @@ describe('on a real control plane', () => {
       stop.signal,
     );
     try {
-      await until('it is complete', () => words.at(-1)?.word === 'complete');
+      await until('it is complete', () => words.at(-1) === 'complete');
       const watches = () => proxy.requests.filter(({ verb }) => verb === 'watch');
       await until(
         'both watches are open',
         () => watches().filter(({ status }) => status === 200).length === 2,
       );
-      // Only the Pods' breaks: nothing new is heard of the Jobs meanwhile.
       await space.client.create(space.core('pods'), {
         metadata: { name: 'by-hand', labels: { 'thresher/factory': 'factory-a' } },
         spec: { containers: [container('pilot')] },
       });
-      await until('it is told', () => words.at(-1)?.word === 'trouble');
-      const broken = performance.now();
-      await until('it is complete again', () => words.at(-1)?.word === 'complete');
-      // Nothing is heard of the Jobs before their next bookmark, after a minute: the Pods' watch alone makes it complete.
-      expect(performance.now() - broken).to.be.below(50_000);
+      await until('it is told', () => words.at(-1) === 'trouble');
+      await until('it is complete again', () => words.at(-1) === 'complete');
     } finally {
       stop.abort();
       await work;

@@ -148,13 +148,10 @@ describe('the link to a real PanDA server that fails', () => {
     await until('it hangs', () => panda.proxy.count() > since);
     const killed = await panda.site.run('kill', String(before?.workerID));
     expect(killed.status, killed.stderr).to.equal(0);
-    const start = performance.now();
     await until('the other queue has another worker', async () => {
       const [now] = await filled();
       return now !== undefined && now.workerID !== before?.workerID;
     });
-    // Half of the time that the server has for one call would show a submitter that waits for it, however busy the machine.
-    expect(performance.now() - start).to.be.lessThan(30_000);
   });
 
   it('hears of the ends that came meanwhile, and had each worker once', async () => {

