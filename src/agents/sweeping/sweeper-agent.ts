@@ -36,6 +36,8 @@ interface Broken {
   readonly hung: Set<ConnectedPlugins>;
 }
 
+const noneBroken = (): Broken => ({ threw: new Map(), hung: new Set() });
+
 /** How long a call takes, at least, that counts as hung if it fails for all of its workers, ms. */
 const hangs = 5000;
 
@@ -74,7 +76,7 @@ export class SweeperAgent {
 
   async pass(signal: AbortSignal): Promise<void> {
     // A worker that takes some time to end is asked again in this pass; one that does not end at all waits for the next pass.
-    const broken: Broken = { threw: new Map(), hung: new Set() };
+    const broken = noneBroken();
     try {
       for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
         // If all fail, the backend is in trouble: the next pass asks again.
@@ -197,8 +199,11 @@ export class SweeperAgent {
     const { config, configId } = this.#runtime;
     let swept = 0;
     const before = new Set(this.#kept.keys());
-    const broken: Broken = { threw: new Map(), hung: new Set() };
-    swept += await this.#sweepDiscarded(broken);
+    const discarding = noneBroken();
+    swept += await this.#sweepDiscarded(discarding);
+    // A discarded worker that always hangs keeps no other of its connection from its turn.
+    const broken = noneBroken();
+    let mayBegin = this.#stuck.size > 0;
     for (const most = this.#stuck.size + mostStuck; this.#stuck.size <= most;) {
       const now = clock.now();
       const { finished, failed, cancelled, missed } = this.#options.keep;
@@ -214,6 +219,7 @@ export class SweeperAgent {
         workers: except,
         places,
       });
+      if (found.length > 0) mayBegin = false;
       // A submission under way may still bring about more of what it was seen to have made.
       const due = found.filter(({ workerId }) => !ledger.inFlight.has(workerId));
       const gone = new Set(await this.#remove(due, broken));
@@ -222,7 +228,9 @@ export class SweeperAgent {
         if (!gone.has(workerId)) this.#stuck.set(workerId, placement);
       if (found.length < atOnce) {
         this.#endRound(this.#placesOf(broken));
-        break;
+        // Nothing was left of the round that an earlier pass began: the new one begins now.
+        if (!mayBegin) break;
+        mayBegin = false;
       }
     }
     const kept = [...this.#kept].filter(([workerId]) => !before.has(workerId));
@@ -231,6 +239,7 @@ export class SweeperAgent {
       const facts = { code, workers: some.length, workerIds };
       this.#parts.log.info('ended workers are kept for now', { ...facts, reason: this.kept });
     }
+    throwFirst(discarding);
     throwFirst(broken);
     return swept;
   }
@@ -255,10 +264,12 @@ export class SweeperAgent {
       const asked = wanted.slice(start, start + atOnce);
       const found = new Map((await store.workers.byIds(asked)).map((worker) => [worker.workerId, worker]));
       for (const workerId of asked) if (found.get(workerId)?.sweptTime !== null) this.#forget(workerId);
-      const due = [...found.values()].filter(
-        ({ workerId, queue, configId: its, sweptTime }) =>
-          queue === config.name && its === configId && sweptTime === null && !ledger.inFlight.has(workerId),
-      );
+      const due = asked
+        .flatMap((workerId) => found.get(workerId) ?? [])
+        .filter(
+          ({ workerId, queue, configId: its, sweptTime }) =>
+            queue === config.name && its === configId && sweptTime === null && !ledger.inFlight.has(workerId),
+        );
       const byWish = Map.groupBy(due, ({ workerId }) => ledger.unwanted.has(workerId));
       for (const [isUnwanted, some] of byWish) {
         const gone = await this.#remove(some, broken, isUnwanted);
@@ -310,6 +321,9 @@ export class SweeperAgent {
     const { config, messenger } = this.#runtime;
     const removed: number[] = [];
     await this.#onEach(due, broken, async ({ sweeper }, workers) => {
+      // Those that do not go stand behind the others in the next pass: a call that hangs keeps none of these from its turn.
+      for (const { workerId } of workers)
+        if (ledger.discarded.delete(workerId)) ledger.discarded.add(workerId);
       step('sweep:before-remove');
       const outcomes = await calls
         .call(`remove of ${config.name}`, (signal) => sweeper.remove(workers, signal, isUnwanted))

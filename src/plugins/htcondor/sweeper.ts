@@ -164,14 +164,28 @@ export class HTCondorSweeper implements Sweeper {
     return reasons;
   }
 
-  /** A payload or an output that cannot be removed keeps its worker: the next call tries again. */
+  /** A payload or an output that cannot be removed keeps its worker, and no other: the next call tries again. */
   async #dropFiles(outcomes: Map<number, GoneOutcome>): Promise<void> {
+    const { bundles, outputs } = this.#parts.schedd;
     const gone = [...outcomes].filter(([, { kind }]) => kind === 'gone').map(([workerId]) => workerId);
+    const failed = (error: unknown): GoneOutcome => ({ kind: 'failed', error: toReason(error) });
     try {
-      await this.#parts.schedd.bundles.dropAll(new Set(gone));
-      await this.#parts.schedd.outputs.remove(gone);
+      await bundles.dropAll(new Set(gone));
     } catch (error) {
-      for (const workerId of gone) outcomes.set(workerId, { kind: 'failed', error: toReason(error) });
+      for (const workerId of gone) outcomes.set(workerId, failed(error));
+      return;
+    }
+    let hanging: GoneOutcome | undefined;
+    for (const workerId of gone) {
+      if (hanging === undefined)
+        try {
+          await outputs.remove(workerId);
+          continue;
+        } catch (error) {
+          outcomes.set(workerId, failed(error));
+          if (toReason(error).code === 'file-timeout') hanging = failed(error);
+        }
+      else outcomes.set(workerId, hanging);
     }
   }
 

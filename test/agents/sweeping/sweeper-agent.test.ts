@@ -17,16 +17,20 @@ describe('the sweeper of a queue', () => {
   let calls: { kill: number[][]; remove: number[][] };
   /** Workers whose outputs were not wanted. */
   let unwanted: number[];
+  /** Whether a call hangs for a while. */
+  let slow: (workers: readonly Worker[]) => boolean;
 
   beforeEach(async () => {
     parts = await AgentParts.open();
     calls = { kill: [], remove: [] };
     outcome = () => gone;
     unwanted = [];
+    slow = () => false;
     const answer =
       (verb: 'kill' | 'remove') =>
       async (workers: readonly Worker[], _: AbortSignal, isUnwanted = false) => {
         calls[verb].push(workers.map(({ workerId }) => workerId));
+        if (slow(workers)) await parts.clock.sleep(6000);
         if (isUnwanted) unwanted.push(...workers.map(({ workerId }) => workerId));
         return new Map(workers.map((worker) => [worker.workerId, outcome(worker)]));
       };
@@ -260,6 +264,21 @@ describe('the sweeper of a queue', () => {
     expect(await agent.sweep()).to.equal(1);
     expect([calls.remove, unwanted]).to.deep.equal([[[first], [other]], [first]]);
     expect(whyLeft.get(first)).to.deep.equal(reason);
+  });
+
+  it('hole 6: asks for discarded workers in turn, though a call for some of them hangs each time', async () => {
+    const ids = await ended(603);
+    const [first = 0] = ids;
+    for (const id of ids.slice(0, 600)) parts.ledger.discarded.add(id);
+    // The first one alone is wanted.
+    for (const id of ids.slice(1, 600)) parts.ledger.unwanted.add(id);
+    slow = (workers) => workers.some(({ workerId }) => workerId <= first + 99);
+    outcome = ({ workerId }) => (workerId <= first + 99 ? failed : gone);
+    for (let turn = 0; turn < 4; turn++) await pass();
+    expect([...parts.ledger.discarded].toSorted((a, b) => a - b)).to.deep.equal(ids.slice(0, 100));
+    expect(
+      (await parts.store.workers.byIds(ids)).filter(({ sweptTime }) => sweptTime === null),
+    ).to.have.length(100);
   });
 
   it('hole 6: says why a worker lives that cannot be asked to end', async () => {

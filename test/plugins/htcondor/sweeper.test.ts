@@ -2,7 +2,16 @@ import { expect } from 'chai';
 import { givenUpReason } from '../../../src/plugins/htcondor/state/job-state.ts';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
@@ -13,6 +22,7 @@ import { Removals } from '../../../src/plugins/htcondor/state/removals.ts';
 import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -47,7 +57,7 @@ describe('the sweeper of HTCondor', () => {
 
   type QueueAs = (read: (ad: object) => unknown) => Promise<readonly unknown[]>;
 
-  function remove(workerId: number, queueAs: QueueAs = async () => [], stop = signal) {
+  function remove(workerIds: number | readonly number[], queueAs: QueueAs = async () => [], stop = signal) {
     const schedd = {
       submits,
       bundles: new Bundles(join(directory, 'payloads')),
@@ -60,7 +70,10 @@ describe('the sweeper of HTCondor', () => {
     const daemon = { ...pluginContext(), queue: () => undefined };
     const options = () => ({ heldTimeout: 60 });
     const sweeper = new HTCondorSweeper({ schedd, daemon, options } as never);
-    return sweeper.remove([workerOf(workerId)], stop);
+    return sweeper.remove(
+      [workerIds].flat().map((id) => workerOf(id)),
+      stop,
+    );
   }
 
   /** Reasons that removals were given. */
@@ -308,6 +321,35 @@ describe('the sweeper of HTCondor', () => {
       expect(await outputs.bytesOf(3)).to.equal(undefined);
       expect((await remove(3)).get(3)).to.deep.equal({ kind: 'gone' });
       expect(left()).to.deep.equal([]);
+    });
+
+    it('hole 6: a directory in the place of an output is none, and goes with its worker like all others', async () => {
+      const ids = [3, 4, 5];
+      await outputs.make(ids.map((workerId) => ({ workerId, leaves: true })));
+      for (const place of [outputs.pathOf(4), `${outputs.pathOf(4)}.out`]) {
+        rmSync(place);
+        mkdirSync(place);
+        symlinkSync(directory, join(place, 'link'));
+      }
+      symlinkSync('/etc/passwd', outputs.pathOf(6));
+      expect([await outputs.bytesOf(4), await outputs.bytesOf(6)]).to.deep.equal([undefined, undefined]);
+      rmSync(outputs.pathOf(6));
+      expect([...(await remove(ids))]).to.deep.equal(ids.map((id) => [id, { kind: 'gone' }]));
+      expect(left()).to.deep.equal([]);
+      expect(existsSync(join(directory, 'outputs')), 'no link is followed').to.equal(true);
+    });
+
+    it('hole 6: files that cannot be removed keep their worker alone, unless the disk hangs', async () => {
+      const ids = [3, 4, 5];
+      const kinds = async () => [...(await remove(ids)).values()].map(({ kind }) => kind);
+      const removing = outputs.remove.bind(outputs);
+      for (const [error, expected] of [
+        [new Error('it is busy'), ['gone', 'failed', 'gone']],
+        [new ThresherError('file-timeout', 'it hangs'), ['gone', 'failed', 'failed']],
+      ] as const) {
+        outputs.remove = (id) => (id === 4 ? Promise.reject(error) : removing(id));
+        expect(await kinds()).to.deep.equal(expected);
+      }
     });
 
     it('keeps no worker that left none, or leaves none', async () => {

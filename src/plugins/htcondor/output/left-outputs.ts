@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ensureDirectory, hasCode } from '../../../util/files.ts';
@@ -72,7 +72,7 @@ export class LeftOutputs {
       });
   }
 
-  /** Bytes of the output; 0: nothing has come; undefined: it was taken, or the worker leaves none. */
+  /** Bytes of the output; 0: nothing has come; undefined: it was taken, the worker leaves none, or what it left is no file. */
   async bytesOf(workerId: number): Promise<number | undefined> {
     return (await this.#stat(workerId))?.size;
   }
@@ -141,32 +141,38 @@ export class LeftOutputs {
       await this.#files.run('removing an output', async () => {
         const path = this.pathOf(workerId);
         await touch(`${path}.${taken}`, undefined);
-        await rm(path, { force: true });
+        await remove(path);
       });
     }
   }
 
-  /** Removes all files of workers that go. */
-  async remove(workerIds: readonly number[]): Promise<void> {
-    for (const workerId of workerIds)
-      await this.#files.run('removing the files of a job', async () => {
-        const path = this.pathOf(workerId);
-        await rm(path, { force: true });
-        for (const end of [...words, taken, awaited]) await rm(`${path}.${end}`, { force: true });
-      });
+  /** Removes all files of a worker that goes. */
+  async remove(workerId: number): Promise<void> {
+    await this.#files.run('removing the files of a job', async () => {
+      const path = this.pathOf(workerId);
+      await remove(path);
+      for (const end of [...words, taken, awaited]) await remove(`${path}.${end}`);
+    });
   }
 
   async #stat(workerId: number) {
     return this.#files.run('a look at an output', async () => {
       const path = this.pathOf(workerId);
       try {
-        return (await isThere(`${path}.${taken}`)) ? undefined : await stat(path);
+        if (await isThere(`${path}.${taken}`)) return undefined;
+        const found = await lstat(path);
+        return found.isFile() ? found : undefined;
       } catch (error) {
         if (hasCode(error, 'ENOENT')) return undefined;
         throw error;
       }
     });
   }
+}
+
+/** A job without a container may leave a directory where its output should be, and HTCondor then brings that. */
+function remove(path: string): Promise<void> {
+  return rm(path, { recursive: true, force: true });
 }
 
 async function isThere(path: string): Promise<boolean> {
