@@ -42,7 +42,7 @@ export function createLog(settings: LogSettings): DaemonLog {
   });
   const write = (level: string) => (message: string, facts?: Readonly<Record<string, unknown>>) => {
     // As one object: winston would otherwise append a `message` among the facts to the constant one.
-    const { message: detail, ...rest } = facts ?? {};
+    const { message: detail, ...rest } = bounded(facts ?? {});
     logger.log({ ...rest, ...(detail === undefined ? {} : { detail }), level, message });
   };
   return {
@@ -60,6 +60,25 @@ export function createLog(settings: LogSettings): DaemonLog {
         logger.end();
       }),
   };
+}
+
+/** Longest fact of a line, characters: whoever sends a larger one must not fill the disk with it. */
+const longestFact = 10_000;
+
+function bounded(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const cut = (text: string) => `${text.slice(0, longestFact)}... (${text.length} characters)`;
+  return Object.fromEntries(
+    Object.entries(facts).map(([name, value]) => {
+      if (typeof value === 'string') return [name, value.length > longestFact ? cut(value) : value];
+      if (typeof value !== 'object' || value === null) return [name, value];
+      try {
+        const text = JSON.stringify(value);
+        return [name, text.length > longestFact ? cut(text) : value];
+      } catch {
+        return [name, '(cannot be shown)'];
+      }
+    }),
+  );
 }
 
 /**

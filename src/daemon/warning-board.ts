@@ -1,7 +1,7 @@
 import type { LoggedTrouble, Log } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
-import { withoutOwn } from '../util/own-secrets.ts';
-import { maskText, withoutSecrets } from '../util/secrets.ts';
+import { fromOutside, withoutOwn } from '../util/own-secrets.ts';
+import { hidden, isSecretName, withoutSecrets } from '../util/secrets.ts';
 import { oneLine } from '../util/one-line.ts';
 
 /** So many groups are kept: a storm of different lines costs no more. */
@@ -86,8 +86,8 @@ export class WarningBoard {
 function troubleOf({ level, message, about, count, at, facts }: Group): LoggedTrouble {
   return {
     level,
-    message: oneLine(maskText(withoutOwn(message))),
-    about: oneLine(withoutOwn(about)),
+    message: oneLine(fromOutside(message)),
+    about: oneLine(fromOutside(about)),
     count,
     at,
     facts: textOf(facts),
@@ -110,8 +110,9 @@ function textOf(facts: Readonly<Record<string, unknown>>): string {
 
 function shown(name: string, value: unknown): string {
   try {
-    const safe = withoutSecrets(name, value);
-    return typeof safe === 'string' ? maskText(withoutOwn(safe)) : withoutOwn(JSON.stringify(safe));
+    if (typeof value === 'string') return isSecretName(name) ? hidden : fromOutside(value);
+    const safe = JSON.stringify(withoutSecrets(name, value)) as string | undefined;
+    return withoutOwn((safe ?? '').slice(0, 10 * longestFacts));
   } catch {
     return '(not shown)';
   }

@@ -2,6 +2,7 @@ import { type Node, parseTree, type ParseError } from 'jsonc-parser';
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type ScalarTag } from 'yaml';
 import type { ErrorCode } from '../codes/codes.ts';
 import { messageOf } from '../worker/errors.ts';
+import { isDeeper } from './json.ts';
 import { jsonMistake } from './json-syntax.ts';
 import { fromPointer, toPointer } from './pointer.ts';
 
@@ -167,18 +168,13 @@ export function parseYaml(text: string, file: string, as?: 'kubernetes'): Locate
   if (problems.length > 0) return { file, value: undefined, problems, lineOf };
   try {
     const value: unknown = document.toJS() ?? {};
+    // A value that is a part of itself has no end.
     if (isDeeper(value, deepest)) return broken(file, 1, 'syntax', endless);
     return { file, value, problems, lineOf };
   } catch (error) {
     // An alias of nothing, or more of them than any honest file has.
     return broken(file, 1, 'syntax', `not valid YAML: ${messageOf(error)}`);
   }
-}
-
-/** A value that is a part of itself has no end. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 function lineStarts(text: string): number[] {

@@ -1,3 +1,4 @@
+import { showOthersBy } from '../worker/errors.ts';
 import { hidden, maskText } from './secrets.ts';
 
 /** Shorter ones, and plain words, may stand in any text: to hide them would say what they are. */
@@ -58,6 +59,8 @@ export function fromOutside(text: string): string {
   const shown = text.length > longest ? `${text.slice(0, longest)}...` : text;
   return masked(shown);
 }
+
+showOthersBy(fromOutside);
 
 /** The same for a reason: a plugin may have its message from anywhere. */
 export function reasonFromOutside<Told extends { readonly message: string }>(reason: Told): Told {

@@ -66,25 +66,28 @@ interface Form {
   hide(text: string): string;
 }
 
+/*
+ * A text may come from anyone, and may be long: no form begins in the middle of a word that another beginning has read to its end, so that
+ * the time grows with the length and not with its square.
+ */
 const text = String.raw`'(?:[^'\n]|'')*'|"(?:\\.|""|[^"\\\n])*"`;
 const word = String.raw`${text}|[^\s"';,&]+`;
 const pem = /-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g;
-const jwt = /\beyJ[\w-]{4,}\.[\w-]{4,}\.[\w-]*/g;
-const passwordInUrl = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]+@/gi;
+const passwordInUrl = /(\b[a-z][a-z0-9+.-]{0,40}:\/\/[^\s/:@]*):[^\s/@]+@/gi;
 const authorization = /\b(bearer|basic)(\s+)(?!\(hidden\))[\w.~+/=-]+/gi;
 const header = new RegExp(
-  String.raw`\b((?:proxy-)?authorization|x-[\w-]+)(\s*:\s*)((?:token\s+)?\S[^\s"']*)`,
+  String.raw`\b((?:proxy-)?authorization|x-[\w-]{1,100})(\s*:\s*)((?:token\s+)?\S[^\s"']*)`,
   'gi',
 );
 const member = new RegExp(String.raw`(["'])([\w.-]+)\1(\s*:\s*)(${text}|\d+)`, 'g');
 const option = new RegExp(String.raw`(?<![\w-])(--?)([A-Za-z][\w-]*)(\s+|=)(?!-)(${word})`, 'g');
 /** `NAME=value` as shells have it, and `NAME = value` as submit descriptions and settings have it. */
-const assignment = /([A-Za-z_][\w.-]*)([ \t]*)(?<![=!<>?])=(?![=?!])([ \t]*)/g;
+const assignment = /(?<![\w.-])([\w.-]+)([ \t]*)(?<![=!<>?])=(?![=?!])([ \t]*)/g;
 
 /** Forms of secrets in a text; the order matters: what a form hides no later one takes apart. */
 const forms: readonly Form[] = [
   { why: 'holds a key or a certificate', hide: (text) => text.replace(pem, hidden) },
-  { why: 'holds a token', hide: (text) => text.replace(jwt, hidden) },
+  { why: 'holds a token', hide: hideTokens },
   { why: 'holds a URL with a password', hide: (text) => text.replace(passwordInUrl, `$1:${hidden}@`) },
   { why: 'holds an authorization', hide: (text) => text.replace(authorization, `$1$2${hidden}`) },
   {
@@ -156,13 +159,39 @@ function refers(value: unknown): boolean {
   return isObject(value) && Object.keys(value).every((key) => references.has(key));
 }
 
+const segment = /[\w-]*/y;
+
+/** JSON Web Tokens: three words with dots between them, of which the first begins with `{"` in base64. */
+function hideTokens(text: string): string {
+  const endFrom = (at: number) => {
+    segment.lastIndex = at;
+    segment.exec(text);
+    return segment.lastIndex;
+  };
+  let shown = '';
+  let from = 0;
+  for (let at = text.indexOf('eyJ'), next; at >= 0; at = text.indexOf('eyJ', next)) {
+    next = at + 1;
+    if (/\w/.test(text[at - 1] ?? '')) continue;
+    next = endFrom(at);
+    if (text[next] !== '.' || next - at < 7) continue;
+    const second = endFrom(next + 1);
+    if (text[second] !== '.' || second - next < 5) continue;
+    next = endFrom(second + 1);
+    shown += text.slice(from, at) + hidden;
+    from = next;
+  }
+  return shown + text.slice(from);
+}
+
 /** With blanks around `=` the value is the rest of the line, or all in its quotes; else one word. */
 function hideAssigned(text: string): string {
   let shown = '';
   let from = 0;
   for (const match of text.matchAll(assignment)) {
-    const [whole, name = '', before = '', after = ''] = match;
+    const [whole, word = '', before = '', after = ''] = match;
     const start = match.index + whole.length;
+    const name = word.replace(/^[^A-Za-z_]+/, '');
     if (match.index < from || !isSecretName(name)) continue;
     const pattern = before + after === '' ? wordHere : lineHere;
     pattern.lastIndex = start;

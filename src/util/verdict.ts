@@ -1,4 +1,5 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
+import { isDeeper } from './json.ts';
 import type { Problem } from './located.ts';
 import { toPointer } from './located.ts';
 import { whatIsMeant } from './nearest.ts';
@@ -15,8 +16,15 @@ export interface SchemaProblem {
   readonly message: string;
 }
 
+/** Levels of lists and objects that a value may have: no schema has so many, and to copy or show what is deeper may need more stack than there is. */
+const deepest = 100;
+
 /** Has a copy of `value` judged by a function that Ajv made of a schema, which fills in the schema's defaults. */
 export function verdict<T>(validate: ValidateFunction, value: unknown): Checked<T> {
+  if (isDeeper(value, deepest)) {
+    const message = `it has more than ${deepest} levels of lists and objects, one in another`;
+    return { ok: false, problems: [{ pointer: '', code: 'wrong-type', message }] };
+  }
   const copy: unknown = structuredClone(value);
   if (validate(copy)) return { ok: true, value: copy as T };
   return { ok: false, problems: describe(validate.errors ?? []) };
@@ -34,8 +42,8 @@ function describe(errors: readonly ErrorObject[]): SchemaProblem[] {
         const { properties = {}, patternProperties } = (error.parentSchema ?? {}) as Record<string, object>;
         const message =
           patternProperties === undefined
-            ? `"${key}" is not a known setting here; ${whatIsMeant(key, Object.keys(properties))}`
-            : `"${key}" is no name that may stand here: it must fit ${Object.keys(patternProperties).join(' or ')}`;
+            ? `${show(key)} is not a known setting here; ${whatIsMeant(key, Object.keys(properties))}`
+            : `${show(key)} is no name that may stand here: it must fit ${Object.keys(patternProperties).join(' or ')}`;
         return { pointer, code: 'unknown-setting', message };
       }
       return { pointer: error.instancePath, code: 'wrong-type', message: sentence(error) };

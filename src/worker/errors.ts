@@ -14,9 +14,17 @@ export class ThresherError extends Error {
   }
 }
 
-/** The sentence of whatever was thrown, for a reason or a log line. */
+let shown = (words: string): string => words;
+
+/** From now on what others throw is shown as this makes it: `own-secrets.ts`, which knows what is secret, cuts and masks it. */
+export function showOthersBy(show: (words: string) => string): void {
+  shown = show;
+}
+
+/** The sentence of whatever was thrown, for a reason or a log line. What others throw may hold words from anywhere. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (error instanceof ThresherError) return error.message;
+  return shown(error instanceof Error ? error.message : String(error));
 }
 
 /** Makes anything thrown a reason, or a worker's error. */

@@ -148,6 +148,17 @@ describe('log format', () => {
     );
   });
 
+  it('hole 8: cuts facts that are too long or too deep for a line', async () => {
+    const deep: unknown = JSON.parse('['.repeat(9000) + ']'.repeat(9000));
+    for (const format of ['plain', 'json'] as const) {
+      const [line = '', ...others] = await lines(format, (log) => {
+        log.warn('large', { text: 'x'.repeat(1e7), list: ['y'.repeat(1e7)], deep, message: 'z'.repeat(1e7) });
+      });
+      expect([others, line.length < 50_000]).to.deep.equal([[], true]);
+      expect(line).to.include('... (10000000 characters)').and.include('(cannot be shown)');
+    }
+  });
+
   it('json is one object per line', async () => {
     const [line = ''] = await lines('json', (log) => {
       log.error('no', { reason: 'a\nb', message: 'detail' });

@@ -32,6 +32,14 @@ describe('warnings that wait to be told', () => {
     expect(board.take(10)).to.deep.equal([]);
   });
 
+  it('hole 8: show of long facts the beginning', () => {
+    log.warn('w', { text: 'x-'.repeat(1e6), list: ['k'.repeat(1e6)], token: 'x'.repeat(1e6) });
+    const [{ facts = '' } = {}] = board.take(10);
+    expect(facts.length).to.equal(400);
+    log.warn('w', { token: 'hunter12hunter12', list: [{ password: 'hunter7' }] });
+    expect(board.take(10)[0]?.facts).to.equal('token=(hidden) list=[{"password":"(hidden)"}]');
+  });
+
   it('count together where they say the same of one thing, with the facts of the last', () => {
     for (let n = 1; n <= 5000; n++) log.warn('refused', { queue: 'Q', code: 'x', n });
     log.warn('refused', { queue: 'R', code: 'x' });

@@ -179,6 +179,22 @@ describe('a schema', () => {
     });
   }
 
+  it('hole 8: refuses what is too deep to be copied, and shows of what is long the beginning', () => {
+    const deep: unknown = JSON.parse('['.repeat(20_000) + ']'.repeat(20_000));
+    expect(check(Sample, { inner: deep })).to.deep.equal({
+      ok: false,
+      problems: [
+        {
+          pointer: '',
+          code: 'wrong-type',
+          message: 'it has more than 100 levels of lists and objects, one in another',
+        },
+      ],
+    });
+    const checked = check(Sample, { on: 'x-'.repeat(5e5), ['k'.repeat(1e6)]: 1 });
+    for (const { message } of checked.ok ? [] : checked.problems) expect(message.length).to.be.below(300);
+  });
+
   it('names all mistakes at once', () => {
     const checked = check(Sample, { maxWorkers: '1', mode: 1, on: 1 });
     expect(checked.ok ? [] : checked.problems.map(({ pointer }) => pointer)).to.deep.equal([

@@ -32,6 +32,24 @@ describe('secrets in a worker as it is shown', () => {
     });
   }
 
+  // In a time that grew with the square of the length, each of these would take minutes or hours.
+  it('hole 8: secrets are looked for in texts of a megabyte, whatever they repeat', () => {
+    for (const piece of [
+      ...['k', 'x-', 'a.', 'a-', '"a', 'a://', 'a://b:', 'a:b@', 'eyJ', 'aeyJ', 'eyJ-', 'eyJaaaa.'],
+      ...['a=', '=', ' ', 'a \t', '--a "', '--a \'"', 'bearer ', 'basic  ', '-----BEGIN A', '"a":', 'x-a: "'],
+    ]) {
+      const long = piece.repeat(1e6 / piece.length);
+      expect(maskText(`${long} password=hunter7`), piece).to.not.include('hunter7');
+    }
+  });
+
+  it('hole 3: a token is hidden behind a hyphen, and none is seen in what has too few parts', () => {
+    const token = 'eyJhbGciOiJIUzI1.eyJzdWIiOiIx.abc-_';
+    expect(maskText(`a-${token} ${token} (${token})`)).to.equal('a-(hidden) (hidden) ((hidden))');
+    for (const plain of ['eyJhbGciOiJIUzI1.eyJzdWIiOiIx', 'eyJa.bbbb.c', 'eyJaaaa.b.c', 'keyJaaaa.bbbb.c'])
+      expect(maskText(plain)).to.equal(plain);
+  });
+
   for (const shown of [
     'requirements = (TARGET.HasToken =?= True) && (Token == "a")',
     'x509userproxy = /proxies/a.pem',

@@ -154,7 +154,8 @@ export class SourceDesk implements Desk {
     const reported = parts.reasonsOf(queue);
     if (!parts.queues().includes(queue)) return reported ?? [noSuchQueue(queue)];
     if (origin === undefined) return reported ?? [];
-    const reason = parts.waiting.reason(queue, this.#kind, origin);
+    const waiting = parts.waiting.reason(queue, this.#kind, origin);
+    const reason = waiting && reasonFromOutside(waiting);
     return reason === undefined ? [] : [reason];
   }
 

@@ -6,6 +6,7 @@ import type { SweepBefore } from '../../store/workers.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { isObject } from '../../util/json.ts';
+import { reasonFromOutside } from '../../util/own-secrets.ts';
 import type { WorkerError } from '../../worker/worker.ts';
 import { absenceChange, observationChange } from '../ledger/outcomes.ts';
 import type { AgentStore } from '../agent-store.ts';
@@ -294,7 +295,8 @@ export class SweeperAgent {
     for (const worker of workers) {
       const { workerId } = worker;
       const outcome = outcomes.get(workerId);
-      const kept = outcome?.kind === 'pending' ? outcome.reason : undefined;
+      const kept =
+        outcome?.kind === 'pending' && outcome.reason ? reasonFromOutside(outcome.reason) : undefined;
       if (kept === undefined) this.#kept.delete(workerId);
       else this.#kept.set(workerId, kept);
       this.#tellWhy(workerId, outcome?.kind === 'failed' ? outcome.error : kept);

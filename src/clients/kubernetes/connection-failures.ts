@@ -54,6 +54,12 @@ export function tooLate(asked: Asked, ms: number, sent: boolean): KubernetesErro
   return new KubernetesError({ code: 'kubernetes-unreachable', message, maybeDone: sent }, { ...asked });
 }
 
+/** The failure of a request whose answer has more bytes than any honest one. */
+export function tooLarge(asked: Asked, most: number, sent: boolean): KubernetesError {
+  const message = `${asked.server} answers ${asked.method} ${asked.path} with more than ${most} bytes: no API server does`;
+  return new KubernetesError({ code: 'kubernetes-no-api', message, maybeDone: sent }, { ...asked });
+}
+
 /** The failure of a stream on which nothing came for so many ms. */
 export function silent(asked: Asked, ms: number): KubernetesError {
   const message = `${asked.server} has been silent for ${ms / 1000} s on ${asked.path}: the connection is dead`;

@@ -1,3 +1,4 @@
+import { isObject } from '../../util/json.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import type { ErrorCode } from '../../codes/codes.ts';
 import { ThresherError } from '../../worker/errors.ts';
@@ -117,7 +118,8 @@ export function failureOf(
 }
 
 /** The failure that a Status object reports; an ERROR event of a watch holds one, too. */
-export function statusFailure(asked: Asked, status: ApiStatus, headerRetryAfter?: number): KubernetesError {
+export function statusFailure(asked: Asked, said: ApiStatus, headerRetryAfter?: number): KubernetesError {
+  const status = wellTyped(said);
   const http = status.code ?? 500;
   const rule = rules.find((rule) => covers(rule.status, http) && (rule.when?.(status) ?? true));
   const seconds = status.details?.retryAfterSeconds;
@@ -134,6 +136,22 @@ export function statusFailure(asked: Asked, status: ApiStatus, headerRetryAfter?
     },
     { ...asked },
   );
+}
+
+/** A Status without what has another type than the API gives it: a server, or who pretends to be one, may say anything. */
+function wellTyped(said: object): ApiStatus {
+  const { message, reason, code, details } = said as Readonly<Record<string, unknown>>;
+  const { name, retryAfterSeconds, causes } = isObject(details) ? details : {};
+  return {
+    ...(typeof message === 'string' && { message }),
+    ...(typeof reason === 'string' && { reason }),
+    ...(typeof code === 'number' && { code }),
+    details: {
+      ...(typeof name === 'string' && { name }),
+      ...(typeof retryAfterSeconds === 'number' && retryAfterSeconds >= 0 && { retryAfterSeconds }),
+      ...(Array.isArray(causes) && { causes: causes.filter(isObject) }),
+    },
+  };
 }
 
 function covers(status: Rule['status'], http: number): boolean {

@@ -8,6 +8,9 @@ export interface Rate {
   readonly burst: number;
 }
 
+/** An hour, ms: a server that asks for more patience is asked again, and may repeat it. */
+const longestPause = 3_600_000;
+
 /**
  * Paces the requests to one cluster: no faster than its rate, and none while the server asks for patience. All callers
  * of a cluster share one, for whichever queue they work.
@@ -31,9 +34,10 @@ export class Pacer {
       this.#bucket.change(perSecond, burst);
   }
 
-  /** Holds all callers for this many ms; a longer pause goes on. */
+  /** Holds all callers for this many ms, an hour at most; a longer pause goes on. */
   pause(ms: number): void {
-    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + ms);
+    if (Number.isNaN(ms)) return;
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + Math.min(ms, longestPause));
   }
 
   /** ms until the pause ends; 0 when there is none. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import { Body, type Ending, type Exchange } from './body.ts';
-import { givenUp, noAnswer, tooLate } from './connection-failures.ts';
+import { givenUp, noAnswer, tooLarge, tooLate } from './connection-failures.ts';
 import { Deadlines } from './deadlines.ts';
 import type { KubernetesError } from './errors.ts';
 
@@ -57,6 +57,9 @@ interface Sink {
   lost(error: KubernetesError): void;
 }
 
+/** Bytes of one answer. Lists come in pages, and an etcd stores no object above 1.5 MB. */
+const largest = { success: 64 * 1024 * 1024, refusal: 1024 * 1024 } as const;
+
 /** Idle connections are closed after so many ms: sooner than load balancers do it, which may cost a request its answer. */
 const keepAlive = 30_000;
 
@@ -96,7 +99,7 @@ export class Transport {
       return new Promise<Answer>((resolve, reject) => {
         let status = 0;
         let headers: IncomingHttpHeaders = {};
-        const exchange = this.#exchange(this.#requests, call, {
+        const exchange = this.#exchange(this.#requests, call, largest.success, {
           start: (...head) => ([status, headers] = head),
           data: (chunk) => chunks.push(chunk),
           end: () => {
@@ -120,7 +123,7 @@ export class Transport {
       return new Promise<Answer>((resolve, reject) => {
         const refusal: Buffer[] = [];
         let head: Omit<Answer, 'body'> | undefined;
-        const exchange = this.#exchange(this.#streams, call, {
+        const exchange = this.#exchange(this.#streams, call, Infinity, {
           start: (status, headers) => {
             if (status >= 200 && status < 300) resolve({ status, headers, body: '' });
             else head = { status, headers };
@@ -176,11 +179,13 @@ export class Transport {
     }
   }
 
-  #exchange(dispatcher: Dispatcher, call: Call, sink: Sink): Exchange {
+  /** @param most bytes of an answer that is no refusal */
+  #exchange(dispatcher: Dispatcher, call: Call, most: number, sink: Sink): Exchange {
     const asked = { server: this.#origin, method: call.method, path: call.path.split('?', 1)[0] ?? '' };
     let controller: Dispatcher.DispatchController | undefined;
     let sent = false;
     let over = false;
+    let [bytes, bound] = [0, most];
     const lose = (why: Ending) => {
       if (over) return;
       over = true;
@@ -199,10 +204,19 @@ export class Transport {
         },
         onResponseStart: (_, status, answered) => {
           // 100 to 199 announce the answer.
-          if (!over && status >= 200) sink.start(status, answered);
+          if (over || status < 200) return;
+          if (status >= 300) bound = largest.refusal;
+          sink.start(status, answered);
         },
         onResponseData: (_, chunk) => {
-          if (!over) sink.data(chunk);
+          if (over) return;
+          bytes += chunk.length;
+          if (bytes <= bound) {
+            sink.data(chunk);
+            return;
+          }
+          lose((of, wasSent) => tooLarge(of, bound, wasSent));
+          controller?.abort(new Error('too large'));
         },
         onResponseEnd: () => {
           if (over) return;

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../util/json.ts';
+import { isDeeper, isObject, type JsonObject } from '../../util/json.ts';
 
 /**
  * The queues of CRIC as thresher keeps them: a JSON object with one entry a line, by the name of the PanDA queue. CRIC knows
@@ -10,6 +10,9 @@ const closing = '\n}\n';
 /** Says that an entry is for a Harvester, and for which: the beginning of its line, so that it can be told unparsed. */
 const ownerOf = (manager: unknown, harvester: unknown) =>
   `{"pilot_manager":${JSON.stringify(manager ?? null)},"harvester":${JSON.stringify(harvester ?? null)}`;
+
+/** Levels of lists and objects that an entry may have: what JSON can be read from may be too deep to be written. */
+export const deepestEntry = 20;
 
 export function writeEntryLines(entries: ReadonlyMap<string, JsonObject>): string {
   const lines = [...entries].map(([name, entry]) => {
@@ -75,7 +78,7 @@ function nameIn(text: Buffer): string | undefined {
 function parsed(text: Buffer): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text.toString('utf8'));
-    return isObject(value) ? value : undefined;
+    return isObject(value) && !isDeeper(value, deepestEntry) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
 import { fromOutside } from '../../util/own-secrets.ts';
 import { isUtf8 } from 'node:buffer';
-import { writeEntryLines } from '../../config/cric/entry-lines.ts';
+import { deepestEntry, writeEntryLines } from '../../config/cric/entry-lines.ts';
 import type { CacheUse } from '../../config/settings/cache-items.ts';
-import { isObject, type JsonObject } from '../../util/json.ts';
+import { isDeeper, isObject, type JsonObject } from '../../util/json.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
 /** How a fetched file is judged. */
@@ -46,8 +46,9 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
   const entries = new Map<string, JsonObject>();
   const leftOut: string[] = [];
   for (const [key, entry] of Object.entries(value)) {
-    if (!isObject(entry) || (use === 'queue-data' && !isOfCric(entry))) {
-      leftOut.push(key);
+    const why = whyLeftOut(entry, use);
+    if (why !== undefined || !isObject(entry)) {
+      leftOut.push(`${fromOutside(key).slice(0, 100)} (${why ?? ''})`);
       continue;
     }
     const { panda_resource: resource } = entry;
@@ -62,6 +63,18 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
   // The remote queue file keeps its lines, which problems name.
   if (use === 'queue-file') return { kept: bytes, leftOut, entries: entries.size };
   return { kept: Buffer.from(writeEntryLines(entries)), leftOut, entries: entries.size };
+}
+
+/** Characters that an entry of CRIC may have as JSON; the longest that ATLAS has is below 50,000. */
+const longestEntry = 1_000_000;
+
+/** The queue file has its own bounds where it is read. */
+function whyLeftOut(entry: unknown, use: CacheUse): string | undefined {
+  if (!isObject(entry)) return 'no object';
+  if (use !== 'queue-data') return undefined;
+  if (!isOfCric(entry)) return 'neither panda_resource nor status';
+  if (isDeeper(entry, deepestEntry)) return `more than ${deepestEntry} levels`;
+  return JSON.stringify(entry).length > longestEntry ? `longer than ${longestEntry} characters` : undefined;
 }
 
 /** An error that a server puts into an object is no queue: each queue of CRIC has one of these. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readPandaTime } from '../../clients/panda/times.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import type { PandaApi, PandaCommand } from '../../clients/panda/api.ts';
@@ -71,9 +72,9 @@ export class CommandRunner {
       await memory.change((kept) => ({ ...kept, commands: [...kept.commands, ...commands] }));
     this.#unacknowledged = [...this.#unacknowledged, ...idsOf(outcome.data)].slice(-mostUnacknowledged);
     await this.#acknowledge(signal);
-    await this.#carryOut(commands, desk, signal);
-    // A server that always has commands that none can read, or the same again, is asked no sooner for that.
-    return outcome.data.length >= atOnce && commands.some((one) => readCommand(one).kind !== 'unknown');
+    const useful = await this.#carryOut(commands, desk, signal);
+    // A server that always has commands that none can read, or the same again, or many orders of one site, is asked no sooner for that.
+    return outcome.data.length >= atOnce && useful * 2 >= atOnce;
   }
 
   /** The server gives a command once, but the same may be answered twice on the way. */
@@ -97,14 +98,23 @@ export class CommandRunner {
     if (outcome.kind === 'ok' || !outcome.maybeDone) this.#unacknowledged = [];
   }
 
-  /** In their order: a kill must not reach the workers of a later order. */
-  async #carryOut(commands: readonly PandaCommand[], desk: Desk, signal: AbortSignal): Promise<void> {
+  /**
+   * In their order: a kill must not reach the workers of a later order. Of several orders of one site the last one alone counts.
+   * @returns how many were of use
+   */
+  async #carryOut(commands: readonly PandaCommand[], desk: Desk, signal: AbortSignal): Promise<number> {
     const { memory, log, clock } = this.#parts;
+    const replaced = replacedIn(commands);
+    let useful = 0;
     for (const given of commands) {
-      if (signal.aborted) return;
+      if (signal.aborted) return useful;
       const { command_id: id, command } = given;
       const read = readCommand(given);
-      const outcome = await this.#obey(read, id, desk, signal);
+      const isReplaced = replaced.has(given);
+      const outcome = isReplaced
+        ? 'a later order of the site came with it'
+        : await this.#obey(read, id, desk, signal);
+      if (!isReplaced && read.kind !== 'unknown') useful++;
       await memory.change((kept) => ({
         ...kept,
         commands: kept.commands.filter((one) => keyOf(one) !== keyOf(given)),
@@ -115,6 +125,7 @@ export class CommandRunner {
       else log.info('a command of the PanDA server is carried out', facts);
       this.#shown = [{ at: clock.now(), ...facts }, ...this.#shown].slice(0, mostShown);
     }
+    return useful;
   }
 
   async #obey(command: ServerCommand, id: number, desk: Desk, signal: AbortSignal): Promise<string> {
@@ -180,14 +191,37 @@ function idsOf(commands: readonly PandaCommand[]): number[] {
   return commands.flatMap(({ command_id: id }) => (id > 0 ? [id] : []));
 }
 
-/** Without a number and a time no command can be told from another one. */
-function isNamed({ command_id: id, creation_date: created }: PandaCommand): boolean {
-  return id > 0 && readPandaTime(created) !== undefined;
+/** Orders behind which a later one of the same site stands, by its number and its time. */
+function replacedIn(commands: readonly PandaCommand[]): ReadonlySet<PandaCommand> {
+  const replaced = new Set<PandaCommand>();
+  const last = new Map<string, { readonly id: number; readonly at: number }>();
+  for (const given of commands.toReversed()) {
+    const read = readCommand(given);
+    if (read.kind !== 'set-workers') continue;
+    const { command_id: id } = given;
+    const { site, createdAt: at } = read;
+    const later = last.get(site);
+    if (later !== undefined && at !== undefined && id < later.id && at <= later.at) replaced.add(given);
+    else if (at !== undefined) last.set(site, { id, at });
+  }
+  return replaced;
 }
 
-/** The time is in it because a server whose database was made anew counts its commands from 1 again. */
-function keyOf({ command_id: id, creation_date: created }: PandaCommand): string {
-  return `${id}@${readPandaTime(created) ?? ''}`;
+/** Without a number no command can be told from another one. */
+function isNamed({ command_id: id }: PandaCommand): boolean {
+  return id > 0;
+}
+
+/**
+ * The time is in it because a server whose database was made anew counts its commands from 1 again; where it cannot be read, all that the
+ * command says.
+ */
+function keyOf(given: PandaCommand): string {
+  const { command_id: id, command, params, creation_date: created } = given;
+  const at = readPandaTime(created);
+  if (at !== undefined) return `${id}@${at}`;
+  const said = createHash('sha256').update(JSON.stringify([command, params, created]));
+  return `${id}@${said.digest('hex').slice(0, 32)}`;
 }
 
 /** Reads the workers afresh: those that are pending, those of removed queues, and those whose news still wait are among them. */

@@ -14,6 +14,7 @@ import {
   cut,
   json,
   lines,
+  type Respond,
   type ScriptedServer,
   startScriptedServer,
   status,
@@ -197,6 +198,31 @@ describe('a client of the Kubernetes API', () => {
     });
     expect(error.message).to.contain(server.url).and.contain('spec.template: Required value');
     expect(server.requests).to.have.length(1);
+  });
+
+  it('hole 8: takes no more of an answer than an API server would say', async () => {
+    const endless =
+      (code: number): Respond =>
+      (response) => {
+        response.writeHead(code, { 'content-type': 'application/json' });
+        const piece = Buffer.alloc(4 * 1024 * 1024, ' ');
+        const go = () => {
+          if (!response.destroyed) response.write(piece, go);
+        };
+        go();
+      };
+    const client = connect();
+    for (const code of [200, 500]) {
+      server.next(endless(code));
+      const { code: is, message, maybeDone } = await failure(client.create(path, job, { signal }));
+      expect([is, maybeDone]).to.deep.equal(['kubernetes-no-api', true]);
+      expect(message).to.match(code === 200 ? /more than 67108864 bytes/ : /more than 1048576 bytes/);
+    }
+    server.next(endless(500));
+    await failure(
+      all(client.watch(path, { signal, resourceVersion: '5', timeoutSeconds: 300, silence: 60_000 })),
+    );
+    expect(server.requests).to.have.length(3);
   });
 
   it('does not take a yes that is no answer of the API for one', async () => {

@@ -7,6 +7,26 @@ const refusal = (code: number, reason: string, message: string, details: object 
   failureOf(asked, code, JSON.stringify({ kind: 'Status', code, reason, message, details }));
 
 describe("an API server's refusal", () => {
+  it('hole 8: of wrong types is read as far as it has the right ones', () => {
+    const body = {
+      kind: 'Status',
+      reason: ['AlreadyExists'],
+      message: { a: 1 },
+      details: { name: 3, causes: 'none', retryAfterSeconds: 'abc' },
+    };
+    const { code, message, maybeDone, retryAfter } = failureOf(asked, 500, JSON.stringify(body));
+    expect({ code, message, maybeDone, retryAfter }).to.deep.equal({
+      code: 'kubernetes-server-error',
+      message: 'https://api:6443: HTTP 500',
+      maybeDone: true,
+      retryAfter: undefined,
+    });
+    for (const details of [null, [], 'x', { causes: [null, 'x'] }])
+      expect(failureOf(asked, 404, JSON.stringify({ kind: 'Status', details })).code).to.equal(
+        'kubernetes-no-api',
+      );
+  });
+
   const cases: [what: string, failure: ReturnType<typeof refusal>, code: string, message: string][] = [
     [
       'a missing login',

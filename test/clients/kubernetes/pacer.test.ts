@@ -25,6 +25,17 @@ describe('the pace of requests', () => {
     expect(at).to.deep.equal([100, 200, 300, 400, 500]);
   });
 
+  it('hole 8: stops for an hour at most, and for no time that is none', async () => {
+    const clock = new ManualClock();
+    const pacer = new Pacer({ perSecond: 10, burst: 5 }, clock, () => 0);
+    pacer.pause(NaN);
+    expect(pacer.pausedFor).to.equal(0);
+    pacer.pause(5000);
+    expect(pacer.pausedFor).to.equal(5000);
+    pacer.pause(Infinity);
+    expect(pacer.pausedFor).to.equal(3_600_000);
+  });
+
   it('stops for all while the server asks for patience', async () => {
     const clock = new ManualClock();
     const pacer = new Pacer({ perSecond: 10, burst: 5 }, clock, () => 0);

@@ -47,6 +47,14 @@ describe('the queues of CRIC, an entry a line', () => {
     expect(namesIn(bytes, none, 'nobody')).to.deep.equal([]);
   });
 
+  it('hole 8: are none where an entry is too deep to be written again', () => {
+    const deep = `${'['.repeat(9000)}${']'.repeat(9000)}`;
+    const bytes = of({ Q: { status: 'online', deep: '@' } });
+    const damaged = Buffer.from(bytes.toString('utf8').replace('"@"', deep));
+    expect(readEntryLines(damaged, all, 'us')).to.equal(undefined);
+    expect(readEntryLines(damaged, none, 'us')?.entries.size).to.equal(0);
+  });
+
   it('are JSON, so that other programs can read them', () => {
     expect(JSON.parse(of({ A: { ...ours, x: [1] }, B: {} }).toString('utf8'))).to.deep.equal({
       A: { ...ours, x: [1] },

@@ -35,7 +35,27 @@ describe('a fetched file', () => {
     const { kept, leftOut } = await judgeFile(json(value), asked('queue-data'));
     const read = readEntryLines(kept, () => true, 'us');
     expect([...(read?.entries.keys() ?? [])]).to.deep.equal(['NAME', 'B']);
-    expect(leftOut).to.deep.equal(['C']);
+    expect(leftOut).to.deep.equal(['C (no object)']);
+  });
+
+  it('hole 8: with queues of CRIC leaves out those that are too deep or too long to be read again, and cuts their names', async () => {
+    // A thread judges files above 512 kB, and has a larger stack.
+    const text = JSON.stringify({
+      A: { status: 'online', text: 'x'.repeat(600_000) },
+      LONG: { status: 'online', text: 'x'.repeat(1_000_001) },
+      ['N'.repeat(5000)]: 3,
+    });
+    const nested = `"DEEP": {"status": "online", "deep": ${'['.repeat(9000) + ']'.repeat(9000)}},`;
+    const { kept, leftOut } = await judgeFile(
+      Buffer.from(text.replace('{', `{${nested}`)),
+      asked('queue-data'),
+    );
+    expect([...(readEntryLines(kept, () => true, 'us')?.entries.keys() ?? [])]).to.deep.equal(['A']);
+    expect(leftOut).to.deep.equal([
+      'DEEP (more than 20 levels)',
+      'LONG (longer than 1000000 characters)',
+      `${'N'.repeat(100)} (no object)`,
+    ]);
   });
 
   it('with a queue file is kept as it came, so that problems name its lines', async () => {

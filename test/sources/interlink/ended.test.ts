@@ -66,6 +66,19 @@ describe('a Pod of interLink whose job has ended', () => {
     await sidecar.book.finish(pod, sidecar.desk(), performance.now() + days * 86_400_000);
   }
 
+  it('hole 8: counts its report for nothing where that is too deep, or wrong and long; other Pods end meanwhile', async () => {
+    const [deep, long, other] = [await running(), await running(), await running()];
+    const nested = '['.repeat(3000) + ']'.repeat(3000);
+    writeFileSync(fileOf(deep, 'pod-status.json'), whole({ state: 0 }).replace('0', nested));
+    writeFileSync(fileOf(long, 'pod-status.json'), whole({ state: 'x-'.repeat(120_000) }));
+    for (const { metadata } of [deep, long, other])
+      await sidecar.tell(metadata.uid, { status: 'finished', exitCode: 0, startTime: 0, endTime: 1 });
+    for (const pod of [deep, long, other]) {
+      await finishAfter(pod, 1);
+      expect(await stateOf(pod)).to.have.property('terminated');
+    }
+  });
+
   it('that succeeded waits with the reason while its files cannot be fetched, and ends as it did', async () => {
     const pod = await running();
     await endUnfetched(pod);

@@ -188,6 +188,42 @@ describe('commands of the PanDA server at work', () => {
     expect([again.shown.length, killed()]).to.deep.equal([1, [1, 3]]);
   });
 
+  it('hole 4: without a time are carried out once where they say the same', async () => {
+    for (const created of [undefined, 'Fri, 27 Nov 2026 08:00:00 GMT'] as const) {
+      const kill = {
+        command_id: 9,
+        command: 'SYNC_WORKERS_KILL',
+        ...(created && { creation_date: created }),
+      };
+      given.push({ ...kill, params: [1] }, { ...kill, params: [1] }, { ...kill, params: [2] });
+      await runner.poll(desk, signal);
+      given.push({ ...kill, params: [1] });
+      await runner.poll(desk, signal);
+      expect(runner.shown).to.have.length(created === undefined ? 2 : 4);
+    }
+  });
+
+  it('hole 8: of many orders of one site in an answer the last one counts, and they bring the next question no sooner', async () => {
+    const order = (id: number, count: number, created = `2025-12-26T08:00:0${id}`) => ({
+      command_id: id,
+      command: 'SET_N_WORKERS_JOBTYPE:S',
+      params: { managed: { SCORE: count } },
+      creation_date: created,
+    });
+    given.push(order(1, 9000), order(2, 8000), order(3, 2));
+    expect(await runner.poll(desk, signal)).to.equal(false);
+    expect(memory.orderOf('S')?.commandId).to.equal(3);
+    const later = 'a later order of the site came with it';
+    expect(runner.shown.filter(({ outcome }) => outcome === later).map(({ id }) => id)).to.deep.equal([2, 1]);
+    // What stands behind is not always the later one.
+    given.push(order(9, 5), order(4, 3));
+    await runner.poll(desk, signal);
+    expect([memory.orderOf('S')?.commandId, runner.shown[0]?.outcome]).to.deep.equal([
+      9,
+      'a newer order of the site counts',
+    ]);
+  });
+
   it('hole 8: that cannot be read are said, and the others are carried out', async () => {
     const wrong = 'its parameters have more than 8 levels';
     given.push(

@@ -40,6 +40,9 @@ const PodReportSchema = Type.Object({
 export type ContainerReport = Static<typeof ContainerReportSchema>;
 export type PodReport = Static<typeof PodReportSchema>;
 
+/** A report with thousands of mistakes is no better described by all of them. */
+const mostProblems = 5;
+
 /** @returns the report, or one sentence why the text is none */
 export function readReport(text: string): PodReport | string {
   if (Buffer.byteLength(text) > bounds.reportBytes)
@@ -51,7 +54,11 @@ export function readReport(text: string): PodReport | string {
     return 'the report is no JSON';
   }
   const checked = check(PodReportSchema, json);
-  if (!checked.ok) return checked.problems.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ');
+  if (!checked.ok)
+    return checked.problems
+      .slice(0, mostProblems)
+      .map(({ pointer, message }) => `${pointer.slice(0, 200)}: ${message}`)
+      .join('; ');
   const wrong = Object.entries(checked.value.containers).find(
     ([name, { state, exitCode }]) =>
       !isContainerName(name) || (state === 'terminated' && exitCode === undefined),
