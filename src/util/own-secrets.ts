@@ -120,8 +120,19 @@ export function withoutOwn(text: string): string {
   return [...pieces, text.slice(from)].join('');
 }
 
+/** What may stand between two parts of a secret in a text that was wrapped: ends of lines, as they are, as JSON and as HTML have them. */
+const gap = /(?:\s|\\[nrt]|<\/?w?br *\/?>|[\u200b-\u200d\ufeff])+/y;
+/** As much of a secret behind a gap is a part of it. */
+const behindGap = 8;
+
 function lengthOfMatch(text: string, at: number, form: string): number {
-  let length = 0;
-  while (length < form.length && text[at + length] === form[length]) length++;
-  return length;
+  let to = at;
+  for (let done = 0; done < form.length; done++, to++) {
+    if (text[to] === form[done]) continue;
+    gap.lastIndex = to;
+    const next = to + (gap.exec(text)?.[0].length ?? 0);
+    if (next === to || !text.startsWith(form.slice(done, done + behindGap), next)) break;
+    to = next;
+  }
+  return to - at;
 }

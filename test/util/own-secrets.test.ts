@@ -12,6 +12,7 @@ import {
   rememberSecret,
   withoutOwn,
 } from '../../src/util/own-secrets.ts';
+import { messageOf, ThresherError, toReason } from '../../src/worker/errors.ts';
 
 /** Our own, as they are sent: some have a form, and some are any word. */
 const secrets: Readonly<Record<string, string>> = {
@@ -89,6 +90,28 @@ function shownOf(value: unknown): string {
   if (!(value instanceof Error)) return JSON.stringify(value);
   return `${value.message} ${JSON.stringify(Object.entries(value))}`;
 }
+
+describe('words of others', () => {
+  it('hole 3: are masked where they are thrown, and those of ours are whole', () => {
+    expect(messageOf(new Error('Authorization: Bearer abcdef'))).to.equal('Authorization: Bearer (hidden)');
+    expect(messageOf(`password=hunter7 ${'x'.repeat(5000)}`)).to.match(/^password=\(hidden\) x+\.\.\.$/);
+    expect(toReason(new Error('token=hunter7')).message).to.equal('token=(hidden)');
+    const own = 'y'.repeat(5000);
+    expect(toReason(new ThresherError('plugin-failed', own)).message).to.equal(own);
+  });
+
+  it('hole 3: show no secret of ours that was wrapped into lines', () => {
+    const secret = Buffer.from(Array.from({ length: 150 }, (_, at) => (at * 97) % 251)).toString('base64url');
+    rememberSecret(secret);
+    for (const end of ['\n', '\r\n', '\\n', '\\r\\n', '<br>', '<wbr/>', '\u200b', '\n    '])
+      for (const width of [20, 64, 76]) {
+        const wrapped = secret.match(new RegExp(`.{1,${width}}`, 'g'))?.join(end) ?? '';
+        const shown = fromOutside(`before ${wrapped} after`);
+        expect(shown, JSON.stringify([end, width])).to.equal('before (hidden) after');
+      }
+    expect(fromOutside(`${secret.slice(0, 40)}\nanother line`)).to.equal('(hidden)\nanother line');
+  });
+});
 
 describe('hole 3: a secret that comes back from outside', () => {
   before(() => {
