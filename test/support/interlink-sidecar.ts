@@ -72,7 +72,7 @@ export class SidecarUnderTest {
     const info = (_message: string, facts: Readonly<Record<string, unknown>> = {}) => {
       this.logged.push(facts);
     };
-    const log = { ...quiet, info, debug: info };
+    const log = { ...quiet, info, debug: info, warn: info };
     const files = new PodFiles(root, log);
     this.book = new PodBook(files, log);
     const host = { clock: systemClock, log };
@@ -108,9 +108,16 @@ export class SidecarUnderTest {
     await this.#running?.catch(() => undefined);
   }
 
-  /** Changes a job, and tells of it. */
-  async tell(uid: string, more: Partial<WorkerNews['worker']>): Promise<void> {
-    await this.sidecar.told([newsOf(uid, this.change(uid, more))]);
+  /** One that begins after this one has stopped, on the same files and jobs. */
+  next(): SidecarUnderTest {
+    const next = new SidecarUnderTest(this.root);
+    for (const [uid, job] of this.jobs) next.jobs.set(uid, job);
+    return next;
+  }
+
+  /** Changes jobs alike, and tells of all in one call. */
+  async tell(uids: string | readonly string[], more: Partial<WorkerNews['worker']>): Promise<void> {
+    await this.sidecar.told([uids].flat().map((uid) => newsOf(uid, this.change(uid, more))));
   }
 
   /** Changes a job, of which the sidecar hears only if it asks. */

@@ -94,15 +94,8 @@ export class Sidecar implements Source {
   async told(news: readonly WorkerNews[]): Promise<void> {
     const { book, host } = this.#parts;
     await book.load();
-    let failure: unknown;
-    for (const one of news) {
-      const pod = book.get(one.origin.uid);
-      // What one Pod's files do keeps no other from its end. All news come again.
-      if (pod !== undefined)
-        await book.hear(pod, one, host.clock).catch((error: unknown) => (failure ??= error));
-    }
+    await book.hear(news, host.clock);
     this.#freshEnds.heard();
-    if (failure !== undefined) throw failure as Error;
     const living = news.filter(({ worker: { status } }) => status !== 'withdrawn' && !isFinal(status));
     await this.#endStrangers(living);
   }

@@ -79,6 +79,35 @@ describe('a Pod of interLink whose job has ended', () => {
     }
   });
 
+  for (const [when, restarts] of [
+    ['in news of both', false],
+    ['at a start', true],
+  ] as const)
+    it(`keeps no other from its end where its files fail, ${when}, and ends when they are right again`, async () => {
+      const pods = [await running(), await running()] as const;
+      const uids = pods.map(({ metadata: { uid } }) => uid);
+      const ended = { status: 'finished', exitCode: 0, startTime: 0, endTime: 1 } as const;
+      if (restarts) {
+        for (const uid of uids) sidecar.change(uid, ended);
+        await sidecar.stop();
+        sidecar = sidecar.next();
+      }
+      const { files } = sidecar.book;
+      const reportSince = files.reportSince.bind(files);
+      files.reportSince = async (uid, seen) => {
+        if (uid === uids[0]) throw new Error('EIO: i/o error, read');
+        return reportSince(uid, seen);
+      };
+      if (restarts) app = await sidecar.start();
+      else await sidecar.tell(uids, ended);
+      await until('the other has ended', async () => (await stateOf(pods[1]))?.terminated);
+      expect(await stateOf(pods[0])).not.to.have.property('terminated');
+      const code = 'plugin-failed';
+      expect(sidecar.logged).to.deep.include({ pods: [uids[0]], code, message: 'EIO: i/o error, read' });
+      files.reportSince = reportSince;
+      await until('it has ended', async () => (await stateOf(pods[0]))?.terminated);
+    });
+
   it('that succeeded waits with the reason while its files cannot be fetched, and ends as it did', async () => {
     const pod = await running();
     await endUnfetched(pod);
@@ -99,10 +128,8 @@ describe('a Pod of interLink whose job has ended', () => {
     await sidecar.tell(pod.metadata.uid, { status: 'finished', exitCode: 0, startTime: 0, endTime: 1 });
     const before = (await ask('/status', [pod])).text;
     await sidecar.stop();
-    const next = new SidecarUnderTest(root);
-    for (const [uid, job] of sidecar.jobs) next.jobs.set(uid, job);
-    next.left = 1;
-    sidecar = next;
+    sidecar = sidecar.next();
+    sidecar.left = 1;
     app = await sidecar.start();
     expect((await ask('/status', [pod])).text).to.equal(before);
   });

@@ -46,10 +46,8 @@ describe('whole lives of Pods, as the virtual kubelet of interLink sees them', (
   });
 
   async function restart(): Promise<void> {
-    const { jobs } = sidecar;
     await sidecar.stop();
-    sidecar = new SidecarUnderTest(root);
-    for (const [uid, job] of jobs) sidecar.jobs.set(uid, job);
+    sidecar = sidecar.next();
     app = await sidecar.start();
   }
 

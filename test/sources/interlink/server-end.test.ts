@@ -45,9 +45,7 @@ describe('the server of the sidecar at the end of the daemon', () => {
     });
     await stopped;
 
-    const { jobs } = sidecar;
-    sidecar = new SidecarUnderTest(root);
-    for (const [uid, job] of jobs) sidecar.jobs.set(uid, job);
+    sidecar = sidecar.next();
     app = await sidecar.start();
     await until(
       'the next daemon removes what is left of the refused Pod',

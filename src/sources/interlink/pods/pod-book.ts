@@ -1,5 +1,6 @@
 import type { Desk, Log } from '../../../plugins/contracts/index.ts';
 import type { Clock } from '../../../util/clock.ts';
+import { toReason } from '../../../worker/errors.ts';
 import type { WorkerNews } from '../../../worker/news.ts';
 import { type PodReport, readReport } from '../pod/report.ts';
 import { hasEnded, type PodFacts } from './facts.ts';
@@ -83,20 +84,33 @@ export class PodBook {
   /** News that were heard before a crash do not come again: the store says what became of the jobs. */
   async catchUp(desk: Pick<Desk, 'find'>, clock: Times): Promise<void> {
     const open = this.all.filter((pod) => !pod.hasEnded);
-    for (let from = 0; from < open.length; from += atOnce) {
-      const found = await desk.find(open.slice(from, from + atOnce).map(({ origin }) => origin));
-      for (const news of found) {
-        const pod = this.get(news.origin.uid);
-        if (pod !== undefined) await this.hear(pod, news, clock);
+    for (let from = 0; from < open.length; from += atOnce)
+      await this.hear(await desk.find(open.slice(from, from + atOnce).map(({ origin }) => origin)), clock);
+  }
+
+  /** Takes news of jobs. What the files of one Pod do keeps no other from its end, and that one is looked at again by `finish`. */
+  async hear(news: readonly WorkerNews[], clock: Times): Promise<void> {
+    const failed: string[] = [];
+    let first: unknown;
+    for (const one of news) {
+      const pod = this.get(one.origin.uid);
+      if (pod === undefined) continue;
+      try {
+        await this.#take(pod, one, clock);
+      } catch (error) {
+        first ??= error;
+        failed.push(one.origin.uid);
       }
     }
+    if (failed.length > 0)
+      this.#log.warn('the ends of Pods could not be taken yet', { pods: failed, ...toReason(first) });
   }
 
   /**
-   * Takes news of a job. The end of one that ran is shown only when its files are there: a schedd that spools gives them out later.
-   * @throws ThresherError `interlink-files`: the same news are to come again
+   * The end of a job that ran is shown only when its files are there: a schedd that spools gives them out later.
+   * @throws ThresherError `interlink-files`: `finish` is to come to an end of it
    */
-  async hear(pod: TrackedPod, news: Pick<WorkerNews, 'worker'>, clock: Times): Promise<void> {
+  async #take(pod: TrackedPod, news: Pick<WorkerNews, 'worker'>, clock: Times): Promise<void> {
     // The same news may come again: they know less than the end that was written down.
     if (pod.hasEnded) return;
     const facts = pod.after(news);
@@ -105,13 +119,20 @@ export class PodBook {
       pod.wait = waitAfter(pod.wait, facts, news.worker, clock.now());
       return;
     }
-    await this.#readReport(pod);
-    if (facts.startTime === null) await this.#settle(pod, facts);
-    else {
-      pod.ending ??= { facts, since: clock.monotonic() };
-      // A daemon that has just begun knows no earlier facts of the job.
-      if (pod.facts === undefined) pod.take({ ...facts, status: 'running', message: null, endTime: null });
+    const ending = { facts, since: clock.monotonic() };
+    try {
+      await this.#readReport(pod);
+      if (facts.startTime === null) {
+        await this.#settle(pod, facts);
+        return;
+      }
+    } catch (error) {
+      pod.ending ??= ending;
+      throw error;
     }
+    pod.ending ??= ending;
+    // A daemon that has just begun knows no earlier facts of the job.
+    if (pod.facts === undefined) pod.take({ ...facts, status: 'running', message: null, endTime: null });
   }
 
   /**
