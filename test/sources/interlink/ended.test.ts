@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ContainerState, PodStatus } from '../../../src/clients/interlink/wire.ts';
 import { podOf } from '../../support/interlink-client.ts';
 import { SidecarUnderTest } from '../../support/interlink-sidecar.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
 type TestPod = ReturnType<typeof podOf>;
@@ -36,7 +36,8 @@ describe('a Pod of interLink whose job has ended', () => {
   const newPod = () => podOf('pod', randomUUID(), 'true');
   const fileOf = ({ metadata: { uid } }: TestPod, name: string) => join(root, 'output', uid, name);
   const isGone = (pod: TestPod) =>
-    !existsSync(join(root, 'pods', `${pod.metadata.uid}.json`)) && !existsSync(fileOf(pod, '.'));
+    !existsSync(join(root, 'pods', `${pod.metadata.uid}.json`)) &&
+    !existsSync(fileOf(pod, ''));
 
   const whole = (main: object) =>
     JSON.stringify({ version: 1, containers: { main: { init: false, ready: false, restarts: 0, ...main } } });
@@ -107,6 +108,19 @@ describe('a Pod of interLink whose job has ended', () => {
       files.reportSince = reportSince;
       await until('it has ended', async () => (await stateOf(pods[0]))?.terminated);
     });
+
+  it('keeps no daemon from its start where something else is in the place of its directory', async () => {
+    const [pod, other] = [await running(), await running()];
+    removeDirectory(fileOf(pod, ''));
+    writeFileSync(fileOf(pod, ''), '');
+    await sidecar.stop();
+    sidecar = sidecar.next();
+    app = await sidecar.start();
+    const uids = [pod, other].map(({ metadata: { uid } }) => uid);
+    expect(sidecar.logged.map(({ pod: uid }) => uid)).to.include(uids[0]);
+    await sidecar.tell(uids, { status: 'finished', exitCode: 0, startTime: 0, endTime: 1 });
+    for (const one of [pod, other]) await until('it has ended', async () => (await stateOf(one))?.terminated);
+  });
 
   it('that succeeded waits with the reason while its files cannot be fetched, and ends as it did', async () => {
     const pod = await running();

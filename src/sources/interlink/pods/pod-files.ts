@@ -5,7 +5,7 @@ import type { Log } from '../../../plugins/contracts/index.ts';
 import { hasCode, syncToDisk, writeFileAtomically } from '../../../util/files.ts';
 import { oneLine } from '../../../util/one-line.ts';
 import { openPlainFile } from '../../../util/plain-file.ts';
-import { messageOf, ThresherError } from '../../../worker/errors.ts';
+import { messageOf, ThresherError, toReason } from '../../../worker/errors.ts';
 import { isContainerName, isPodUid } from '../pod/names.ts';
 import { bounds } from '../bounds.ts';
 import { privateDirectory, reportFile } from '../pod/report.ts';
@@ -70,7 +70,10 @@ export class PodFiles {
     }
   }
 
-  /** Makes what is missing, also what a crash kept from being made for these Pods. @throws ThresherError `interlink-files` */
+  /**
+   * Makes what is missing, also what a crash kept from being made for these Pods: one that has something else in its place keeps no other from
+   * its directory. @throws ThresherError `interlink-files`
+   */
   async prepare(uids: readonly string[]): Promise<void> {
     try {
       for (const directory of [this.#pods, this.#output])
@@ -82,7 +85,12 @@ export class PodFiles {
     } catch (error) {
       throw unusable(this.#root, error);
     }
-    for (const uid of uids) await this.#makeOutput(uid);
+    for (const uid of uids)
+      try {
+        await this.#makeOutput(uid);
+      } catch (error) {
+        this.#log.warn('a Pod has no directory for its output', { pod: uid, ...toReason(error) });
+      }
   }
 
   /** Keeps a new Pod. When this returns, it survives a crash, and its job finds its directory. @throws ThresherError `interlink-files` */
