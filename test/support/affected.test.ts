@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join, matchesGlob, resolve } from 'node:path';
 import { expect } from 'chai';
-import { affectedBy, areas, type Importers, importersIn } from './affected.ts';
+import { affectedBy, areas, chosenOf, type Importers, importersIn } from './affected.ts';
 import { testFiles } from './tiers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -33,6 +33,23 @@ describe('the tests that a change affects', () => {
   it('are about its area, and those that changed themselves', () => {
     expect(of('src/http/pages.ts')).to.deep.equal([[], ['test/integration/http.test.ts']]);
     expect(of('test/x.test.ts', 'src/gone.ts')).to.deep.equal([['test/x.test.ts'], []]);
+  });
+
+  it('run in a landing as far as three minutes hold, imports before areas, and in any case where they changed themselves', () => {
+    const [a, b, http, x] = tests as [string, string, string, string];
+    const chosen = (seconds: readonly [string, number][], ...changes: string[]) =>
+      chosenOf(changes, tests, new Map(seconds), importers);
+    expect(chosen([], 'src/util/a.ts', 'src/http/pages.ts')).to.deep.equal({ run: [a, b, http], named: [] });
+    const long = [
+      [a, 100],
+      [b, 81],
+      [http, 99],
+      [x, 1000],
+    ] as [string, number][];
+    const changes = ['src/util/a.ts', 'src/http/pages.ts'];
+    expect(chosen(long, ...changes)).to.deep.equal({ run: [b, http], named: [a] });
+    expect(chosen(long, ...changes, x)).to.deep.equal({ run: [x, b, http], named: [a] });
+    expect(chosen(long, ...changes, a, x)).to.deep.equal({ run: [a, x, b, http], named: [] });
   });
 
   it('are found for each folder of the sources', () => {

@@ -101,6 +101,45 @@ export function affectedBy(
   return { byImport, byArea };
 }
 
+/** How long the files may take that a landing runs only because a change can break them, s. */
+const mostAffected = 180;
+/** Of a file that was never measured, s. */
+const assumed = 60;
+
+/** Of the files that are left to the soak. */
+export interface Chosen {
+  /** Those that a landing runs all the same. */
+  readonly run: readonly string[];
+  /** Those that it only names, because there is no time for them. */
+  readonly named: readonly string[];
+}
+
+/**
+ * What a landing runs of the files that are left to the soak: each one that changed itself, as nothing else would show whether it is green, and of those
+ * that the change can break as many as three minutes hold.
+ * @param durations of files, s
+ */
+export function chosenOf(
+  changes: readonly string[],
+  leftToSoak: readonly string[],
+  durations: ReadonlyMap<string, number>,
+  importers: Importers = importersIn(),
+): Chosen {
+  const { byImport, byArea } = affectedBy(changes, leftToSoak, importers);
+  const seconds = (file: string) => durations.get(file) ?? assumed;
+  const shortestFirst = (some: Iterable<string>) => [...some].sort((a, b) => seconds(a) - seconds(b));
+  const run = leftToSoak.filter((file) => changes.includes(file));
+  const others = [...shortestFirst(byImport), ...shortestFirst(byArea)].filter((file) => !run.includes(file));
+  const named: string[] = [];
+  let room = mostAffected;
+  for (const file of others)
+    if (seconds(file) <= room) {
+      run.push(file);
+      room -= seconds(file);
+    } else named.push(file);
+  return { run, named };
+}
+
 /** Empty where the sources came without their history. Root may run the tests in the checkout of another user. */
 export function git(...args: readonly string[]): string {
   const own = ['-c', `safe.directory=${checkout}`, '--no-optional-locks', ...args];

@@ -13,7 +13,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { aDayBefore, affectedBy, changesSince, git } from './affected.ts';
+import { aDayBefore, changesSince, type Chosen, chosenOf, git } from './affected.ts';
 import { readLedger } from './ledger.ts';
 import { stalledShare, stalledTotal } from './stalled.ts';
 import type { Moment } from './temporary.ts';
@@ -148,27 +148,11 @@ function repeat(times: number, files: readonly string[]): boolean {
   return green === times;
 }
 
-/** How long the files may take that a landing runs only because its change affects them, s. */
-const mostAffected = 180;
-/** Of a file that was never measured, s. */
-const assumed = 60;
-
 /** Of the files that are left to the soak: those that a landing runs all the same, and those that it only names. */
-function affectedOf(files: readonly string[]): { readonly run: string[]; readonly named: string[] } {
+function affectedOf(leftToSoak: readonly string[]): Chosen {
   const commit = aDayBefore();
   if (commit === '') return { run: [], named: [] };
-  const { byImport, byArea } = affectedBy(changesSince(commit), files);
-  const kept = keptDurations();
-  const seconds = (file: string) => kept.get(file) ?? assumed;
-  const shortestFirst = (some: ReadonlySet<string>) => [...some].sort((a, b) => seconds(a) - seconds(b));
-  const [run, named]: [string[], string[]] = [[], []];
-  let room = mostAffected;
-  for (const file of [...shortestFirst(byImport), ...shortestFirst(byArea)])
-    if (seconds(file) <= room) {
-      run.push(file);
-      room -= seconds(file);
-    } else named.push(file);
-  return { run, named };
+  return chosenOf(changesSince(commit), leftToSoak, keptDurations());
 }
 
 const [mode = 'gate', times = '', ...named] = process.argv.slice(2);
