@@ -152,8 +152,8 @@ export class SweeperAgent {
     outcomes: ReadonlyMap<number, GoneOutcome>,
   ): readonly number[] {
     const failures = workers.flatMap(({ workerId }) => {
-      const outcome = outcomes.get(workerId);
-      return outcome?.kind === 'failed' ? [{ workerId, error: outcome.error }] : [];
+      const { failed } = whyOf(outcomes.get(workerId));
+      return failed === undefined ? [] : [{ workerId, error: failed }];
     });
     for (const [, some] of Map.groupBy(failures, ({ error }) => error.code)) {
       const workerIds = some.slice(0, 10).map(({ workerId }) => workerId);
@@ -167,9 +167,8 @@ export class SweeperAgent {
     const told: (readonly [workerId: number, reason: Reason])[] = [];
     const { whyLeft } = this.#parts.ledger;
     for (const { workerId } of workers) {
-      const outcome = outcomes.get(workerId);
-      const reason = outcome?.kind === 'pending' ? outcome.reason : undefined;
-      const why = outcome?.kind === 'failed' ? outcome.error : reason;
+      const { failed, reason } = whyOf(outcomes.get(workerId));
+      const why = failed ?? reason;
       if (why === undefined) whyLeft.delete(workerId);
       else whyLeft.set(workerId, why);
       if (reason === undefined) this.#toldLate.delete(workerId);
@@ -294,12 +293,10 @@ export class SweeperAgent {
     const notes: WorkerRecord[] = [];
     for (const worker of workers) {
       const { workerId } = worker;
-      const outcome = outcomes.get(workerId);
-      const kept =
-        outcome?.kind === 'pending' && outcome.reason ? reasonFromOutside(outcome.reason) : undefined;
+      const { failed, reason: kept } = whyOf(outcomes.get(workerId));
       if (kept === undefined) this.#kept.delete(workerId);
       else this.#kept.set(workerId, kept);
-      this.#tellWhy(workerId, outcome?.kind === 'failed' ? outcome.error : kept);
+      this.#tellWhy(workerId, failed ?? kept);
       const detail = withKeptReason(worker.detail, kept?.message);
       if (detail !== undefined) notes.push({ ...worker, detail });
     }
@@ -406,6 +403,15 @@ export class SweeperAgent {
     }
     return Map.groupBy(known, ({ placement }) => connected.get(placement) as ConnectedPlugins);
   }
+}
+
+/** Why a worker is still there, as the backend says it and as it may be shown: the call failed, or it waits. */
+function whyOf(outcome: GoneOutcome | undefined): {
+  readonly failed?: WorkerError;
+  readonly reason?: WorkerError;
+} {
+  if (outcome?.kind === 'failed') return { failed: reasonFromOutside(outcome.error) };
+  return outcome?.kind === 'pending' && outcome.reason ? { reason: reasonFromOutside(outcome.reason) } : {};
 }
 
 /** The details of a worker with the reason for which it is kept, or without one; undefined: they have it right. */

@@ -191,18 +191,19 @@ function idsOf(commands: readonly PandaCommand[]): number[] {
   return commands.flatMap(({ command_id: id }) => (id > 0 ? [id] : []));
 }
 
-/** Orders behind which a later one of the same site stands, by its number and its time. */
+/** Orders behind which a later one of the same site stands: by its number, and by its time where both can be read. */
 function replacedIn(commands: readonly PandaCommand[]): ReadonlySet<PandaCommand> {
   const replaced = new Set<PandaCommand>();
-  const last = new Map<string, { readonly id: number; readonly at: number }>();
+  const last = new Map<string, { readonly id: number; readonly at: number | undefined }>();
   for (const given of commands.toReversed()) {
     const read = readCommand(given);
     if (read.kind !== 'set-workers') continue;
     const { command_id: id } = given;
     const { site, createdAt: at } = read;
     const later = last.get(site);
-    if (later !== undefined && at !== undefined && id < later.id && at <= later.at) replaced.add(given);
-    else if (at !== undefined) last.set(site, { id, at });
+    if (later !== undefined && id < later.id && (at ?? -Infinity) <= (later.at ?? Infinity))
+      replaced.add(given);
+    else last.set(site, { id, at });
   }
   return replaced;
 }

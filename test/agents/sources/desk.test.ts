@@ -225,6 +225,14 @@ describe('the desk of a source', () => {
     expect(deskOf('other').reasons('Q', origin)).to.deep.equal([]);
   });
 
+  it('hole 3: says why a request waits without the secrets that a plugin says', () => {
+    const reason = { code: 'max-workers', message: 'at https://user:pa55word-of-it@host/' };
+    const origin: OriginKey = { uid: 'job', index: 7 };
+    parts.waiting.set('Q', { why: [{ kind: 'toy', requests: [{ origin }], reason }], counts: new Map() });
+    const [shown] = desk.reasons('Q', origin);
+    expect(shown?.message).to.include('https://').and.not.include('pa55word');
+  });
+
   it('refuses an origin that is none, with a code', async () => {
     const wrong = { uid: 'u'.repeat(600), index: 0 };
     expect(await codeOf(desk.end([wrong], 'x'))).to.equal('request-refused');

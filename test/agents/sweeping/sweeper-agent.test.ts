@@ -266,6 +266,19 @@ describe('the sweeper of a queue', () => {
     expect(whyLeft.get(first)).to.deep.equal(reason);
   });
 
+  it('hole 3: shows of what its backend says of workers that stay no secret', async () => {
+    const [first = 0, other = 0] = await ended(2);
+    const { discarded, whyLeft } = parts.ledger;
+    for (const id of [first, other]) discarded.add(id);
+    const reason = { code: 'output-awaited', message: 'at https://user:pa55word-of-it@host/' };
+    outcome = ({ workerId }) =>
+      workerId === first ? { kind: 'pending', reason } : { kind: 'failed', error: reason };
+    await agent.sweep();
+    const records = await parts.store.workers.byIds([first, other]);
+    const shown = [agent.kept, whyLeft.get(first), whyLeft.get(other), records, parts.log.lines];
+    expect(JSON.stringify(shown)).to.include('https://').and.not.include('pa55word');
+  });
+
   it('hole 6: asks for discarded workers in turn, though a call for some of them hangs each time', async () => {
     const ids = await ended(603);
     const [first = 0] = ids;

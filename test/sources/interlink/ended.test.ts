@@ -36,8 +36,7 @@ describe('a Pod of interLink whose job has ended', () => {
   const newPod = () => podOf('pod', randomUUID(), 'true');
   const fileOf = ({ metadata: { uid } }: TestPod, name: string) => join(root, 'output', uid, name);
   const isGone = (pod: TestPod) =>
-    !existsSync(join(root, 'pods', `${pod.metadata.uid}.json`)) &&
-    !existsSync(fileOf(pod, ''));
+    !existsSync(join(root, 'pods', `${pod.metadata.uid}.json`)) && !existsSync(fileOf(pod, ''));
 
   const whole = (main: object) =>
     JSON.stringify({ version: 1, containers: { main: { init: false, ready: false, restarts: 0, ...main } } });

@@ -215,6 +215,14 @@ describe('commands of the PanDA server at work', () => {
     expect(memory.orderOf('S')?.commandId).to.equal(3);
     const later = 'a later order of the site came with it';
     expect(runner.shown.filter(({ outcome }) => outcome === later).map(({ id }) => id)).to.deep.equal([2, 1]);
+    const undated = (id: number, count: number) => order(id, count, 'yesterday');
+    given.push(undated(5, 9), order(6, 8), undated(7, 3));
+    await runner.poll(desk, signal);
+    expect(runner.shown.slice(0, 3).map(({ outcome }) => outcome === later)).to.deep.equal([
+      false,
+      true,
+      true,
+    ]);
     // What stands behind is not always the later one.
     given.push(order(9, 5), order(4, 3));
     await runner.poll(desk, signal);
