@@ -127,6 +127,9 @@ const afterwards = /Failed to (spool|commit)/i;
 /** Characters of a tool's words that are shown. */
 const shownLength = 400;
 
+/** Characters of one of its lines that are read: some rules take the square of a line's length. */
+const longestLine = 2000;
+
 /** The failure that the standard error of a tool reports. */
 export function failureOf(called: Called, stderr: string, status: string): HTCondorError {
   const words = wordsOf(stderr);
@@ -154,21 +157,22 @@ const telling = new Set(['D_ALWAYS', 'D_ERROR', 'D_STATUS']);
 const noise = /^(Extra Info:|WARNING:|Fetching data files|Submitting job|-+ ?TOOL_DEBUG)/;
 
 function wordsOf(stderr: string): string[] {
-  const words: string[] = [];
+  const words = new Set<string>();
   // The advice after "Extra Info" is paragraphs long; what matters stands before it.
   for (const paragraph of stderr
     .replace(/^Extra Info:[\s\S]*?Troubleshooting section of the manual\.?/gm, '')
     .split('\n')) {
     const line = paragraph
+      .slice(0, longestLine)
       // The time of a debug line.
       .replace(/^\d\d\/\d\d\/\d\d(\d\d)? \d\d:\d\d:\d\d(\.\d+)? (\(pid:\d+\) )?/, '')
       .replace(category, (_, name: string) => (telling.has(name) ? '' : talk))
       .replace(/^-- /, '')
       .trim();
     if (line.startsWith(talk)) continue;
-    if (line !== '' && !noise.test(line) && !words.includes(line)) words.push(line);
+    if (line !== '' && !noise.test(line)) words.add(line);
   }
-  return words;
+  return [...words];
 }
 
 /** The line that condor_submit names, or in which the attribute is set that it cannot read. */

@@ -106,25 +106,37 @@ export class CommandRunner {
     const { memory, log, clock } = this.#parts;
     const replaced = replacedIn(commands);
     let useful = 0;
+    // What changed nothing is written down with what follows: after a crash it changes nothing again.
+    let over: PandaCommand[] = [];
+    const writeDown = () => {
+      const keys = over.map(keyOf);
+      const named = over.filter(isNamed).map(keyOf).reverse();
+      over = [];
+      return memory.change((kept) => ({
+        ...kept,
+        commands: kept.commands.filter((one) => !keys.includes(keyOf(one))),
+        done: [...named, ...(kept.done ?? [])].slice(0, mostDone),
+      }));
+    };
     for (const given of commands) {
-      if (signal.aborted) return useful;
+      if (signal.aborted) break;
       const { command_id: id, command } = given;
       const read = readCommand(given);
       const isReplaced = replaced.has(given);
       const outcome = isReplaced
         ? 'a later order of the site came with it'
         : await this.#obey(read, id, desk, signal);
-      if (!isReplaced && read.kind !== 'unknown') useful++;
-      await memory.change((kept) => ({
-        ...kept,
-        commands: kept.commands.filter((one) => keyOf(one) !== keyOf(given)),
-        done: [...(isNamed(given) ? [keyOf(given)] : []), ...(kept.done ?? [])].slice(0, mostDone),
-      }));
+      over.push(given);
+      if (!isReplaced && read.kind !== 'unknown') {
+        useful++;
+        await writeDown();
+      }
       const facts = { id, command: fromOutside(command), outcome };
       if (read.kind === 'unknown') log.warn('a command of the PanDA server is not carried out', facts);
       else log.info('a command of the PanDA server is carried out', facts);
       this.#shown = [{ at: clock.now(), ...facts }, ...this.#shown].slice(0, mostShown);
     }
+    if (over.length > 0) await writeDown();
     return useful;
   }
 

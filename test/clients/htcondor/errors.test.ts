@@ -81,6 +81,15 @@ describe('errors of the commands of HTCondor', () => {
     });
     expect(failure('condor_q', 'x'.repeat(10_000)).message).to.have.length.below(600);
     expect(failure('condor_q', '').message).to.contain('without a word');
+    expect(failure('condor_q', 'AUTHENTICATE:1003\nAUTHENTICATE:1003').message).to.contain(
+      ': AUTHENTICATE:1003 (',
+    );
+  });
+
+  it('hole 8: of a line without end its beginning counts', () => {
+    const long = 'Failed to set attribute '.repeat(1000);
+    expect(failure('condor_qedit', `${long}by constraint`)).to.include({ code: 'condor-failed' });
+    expect(failure('condor_qedit', `${long}\nPERMISSION DENIED`)).to.include({ code: 'condor-auth' });
   });
 });
 

@@ -28,17 +28,19 @@ describe('commands of the PanDA server at work', () => {
   /** What was written when the acknowledgement went out. */
   let writtenThen: string;
   let written: string;
+  let writes: number;
 
   beforeEach(async () => {
     parts = await AgentParts.open();
     [given, acknowledged, askedStatistics, reportedAgain] = [[], [], [], []];
     acknowledging = { kind: 'ok', data: null };
-    written = '';
+    [written, writes] = ['', 0];
     [reportsFail, isDiskFull] = [false, false];
     memory = new LinkMemory(
       memoryFor(async (text) => {
         if (isDiskFull) throw new Error('ENOSPC');
         written = text;
+        writes++;
       }),
     );
     desk = new SourceDesk('panda', {
@@ -246,6 +248,16 @@ describe('commands of the PanDA server at work', () => {
       'the command "" cannot be read: it has no number',
       `the command "DANCE" cannot be read: ${wrong}`,
     ]);
+  });
+
+  it('hole 8: that change nothing are written down together', async () => {
+    give(
+      ...Array.from({ length: 100 }, () => ['DANCE', null] as const),
+      ['SYNC_WORKERS_KILL', [2]],
+      ['DANCE', null],
+    );
+    await runner.poll(desk, signal);
+    expect([killed(), memory.commands, writes]).to.deep.equal([[2], [], 3]);
   });
 
   it('of the same name in one answer are all carried out', async () => {

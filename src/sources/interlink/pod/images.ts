@@ -50,7 +50,7 @@ export function imageOf(
           at,
           `the image ${shown(full)} is a path of the machine; images may be below ${rules.imagePaths.join(', ') || 'none'}`,
         );
-  const scheme = full.slice(0, full.indexOf('://'));
+  const [scheme = ''] = full.split('://');
   if (!schemes.includes(scheme))
     return problem(
       at,
