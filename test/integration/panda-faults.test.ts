@@ -10,6 +10,9 @@ import { until } from '../support/until.ts';
 
 const ordered = 2;
 
+/** Options of a queue that needs no server. */
+const fill = { runMode: 'self', demand: 'fill', maxWorkers: 1, nQueueLimitWorker: 1 };
+
 /** Failures of one call that follows an order; the next call of the name goes well. */
 const failures: readonly (readonly [call: PandaCallName, what: string, fault: Fault])[] = [
   ['acquire_commands', 'request', { kind: 'cut-before' }],
@@ -39,7 +42,6 @@ describe('the link to a real PanDA server that fails', () => {
 
   before(async () => {
     const names = ['D', 'K', 'N', 'S', ...failures.map((_, at) => `F${at}`)];
-    const fill = { runMode: 'self', demand: 'fill', maxWorkers: 1, nQueueLimitWorker: 1 };
     panda = await PandaSite.start({
       queues: { own: fill, ...Object.fromEntries(names.map((name) => [name, {}])) },
       pandacon: { timeout: 5 },
@@ -141,20 +143,10 @@ describe('the link to a real PanDA server that fails', () => {
     expect(others).to.deep.equal(Array.from({ length: ordered }, () => 'running'));
   });
 
-  it('hangs, and queues that do not need it get their workers as before', async () => {
-    const [before] = await filled();
+  it('hangs, and hears of the ends that came meanwhile, and had each worker once', async () => {
     panda.proxy.inject(undefined, { kind: 'stall' });
     const since = panda.proxy.count();
     await until('it hangs', () => panda.proxy.count() > since);
-    const killed = await panda.site.run('kill', String(before?.workerID));
-    expect(killed.status, killed.stderr).to.equal(0);
-    await until('the other queue has another worker', async () => {
-      const [now] = await filled();
-      return now !== undefined && now.workerID !== before?.workerID;
-    });
-  });
-
-  it('hears of the ends that came meanwhile, and had each worker once', async () => {
     panda.letEnd();
     await until('all have ended', async () => {
       const running = await panda.site.workers({ status: 'running' });
@@ -178,6 +170,36 @@ describe('the link to a real PanDA server that fails', () => {
     expect(rows.filter(({ computingSite }) => computingSite !== panda.siteOf('own'))).to.have.length(
       expected,
     );
+  });
+});
+
+describe('queues beside a real PanDA server that hangs', () => {
+  let panda: PandaSite;
+
+  before(async () => {
+    // Whoever waited for a call to end would wait longer than the test does.
+    panda = await PandaSite.start({ queues: { own: fill, D: {} }, pandacon: { timeout: 600 } });
+  });
+  after(() => panda.clean());
+
+  it('get their workers as before', async () => {
+    panda.site.start();
+    const filled = async () => panda.site.workers({ queue: panda.siteOf('own'), status: 'running' });
+    await until('the server is asked, and the other queue has its worker', async () => {
+      return panda.proxy.count('acquire_commands', true) > 0 && (await filled()).length === 1;
+    });
+    panda.proxy.inject(undefined, { kind: 'stall' });
+    const since = panda.proxy.count();
+    await until('it hangs', () => panda.proxy.count() > since);
+    for (let times = 0; times < 2; times++) {
+      const [before] = await filled();
+      const killed = await panda.site.run('kill', String(before?.workerID));
+      expect(killed.status, killed.stderr).to.equal(0);
+      await until('the other queue has another worker', async () => {
+        const [now] = await filled();
+        return now !== undefined && now.workerID !== before?.workerID;
+      });
+    }
   });
 });
 
