@@ -1,8 +1,9 @@
-import { copyFileSync, existsSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
 import { Site, untilSaid } from '../support/site.ts';
+import { removeDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 const fixture = resolve(import.meta.dirname, '../fixtures/harvester/panda_queueconfig_with_tmpl.json');
@@ -46,7 +47,7 @@ describe("Harvester's own example with templates", () => {
       await until('its access point is swept', () => !existsSync(worker?.accessPoint ?? ''));
     } finally {
       await site.clean();
-      if (!wasThere) rmSync(accessRoot, { recursive: true, force: true });
+      if (!wasThere) removeDirectory(accessRoot);
     }
   });
 });

@@ -1,7 +1,7 @@
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { unpackApptainer } from '../env/htcondor/programs.ts';
-import { ownedPrefix } from './temporary.ts';
+import { ownedPrefix, removeDirectory } from './temporary.ts';
 
 /** A real apptainer, and an image that it can run without a network. */
 export interface Apptainer extends Disposable {
@@ -30,7 +30,7 @@ export async function apptainer(): Promise<Apptainer> {
     bin: join(directory, 'usr/bin'),
     image,
     [Symbol.dispose]: () => {
-      rmSync(image, { recursive: true, force: true });
+      removeDirectory(image);
     },
   };
 }

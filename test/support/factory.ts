@@ -1,4 +1,5 @@
-import { mkdirSync } from 'node:fs';
+import { cpSync, mkdirSync, renameSync } from 'node:fs';
+import type { Step } from '../../src/agents/queue-runtime.ts';
 import { readSettings } from '../../src/config/settings/settings.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { runningDaemon } from '../../src/daemon/lock.ts';
@@ -9,6 +10,7 @@ import type { WorkerRecord } from '../../src/store/rows.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { ScriptedBackend, scriptedSections } from './plugins/scripted-backend.ts';
 import { Site, type SiteOptions } from './site.ts';
+import { removeDirectory } from './temporary.ts';
 
 export interface LogLine {
   readonly level: keyof Log;
@@ -54,7 +56,33 @@ export class Factory {
     return this.#daemon;
   }
 
-  async start(): Promise<void> {
+  /**
+   * Starts it, and takes its state at the step, as SIGKILL would leave it: what is in its files then, and nothing that comes after.
+   * Resolves when the next daemon can be started on it.
+   * @param onDeath is called at that moment
+   */
+  async crashAt(at: Step, database: 'kept' | 'removed', onDeath?: () => void): Promise<void> {
+    const { stateDir } = this.site;
+    const left = `${stateDir}.left`;
+    const dead = Promise.withResolvers<undefined>();
+    let died = false;
+    await this.start((step) => {
+      if (step !== at || died) return;
+      died = true;
+      // No other thread or process writes: all of it is of one moment.
+      cpSync(stateDir, left, { recursive: true });
+      for (const backend of Object.values(this.backends)) backend.forgetCallers();
+      onDeath?.();
+      dead.resolve(undefined);
+    });
+    await dead.promise;
+    await this.stop();
+    removeDirectory(stateDir);
+    renameSync(left, stateDir);
+    if (database === 'removed') this.site.removeDatabase();
+  }
+
+  async start(step?: (step: Step) => void): Promise<void> {
     const result = readSettings(this.site.config);
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
     const write =
@@ -72,6 +100,7 @@ export class Factory {
       mustEnd: ({ code }) => {
         this.mustEnd = code;
       },
+      ...(step && { step }),
     });
   }
 

@@ -5,7 +5,7 @@ import { CacheReader, digestsOf } from '../../../src/config/cric/cache-reader.ts
 import { writeEntryLines } from '../../../src/config/cric/entry-lines.ts';
 import { CacheWatch } from '../../../src/daemon/cacher/cache-watch.ts';
 import { files } from '../../support/operator-files.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/temporary.ts';
 
 const names = new Set(['Q']);
 const item = (key: string, use: 'queue-data' | 'queue-file') => {
@@ -25,7 +25,7 @@ describe('the watch over the files of the cacher', () => {
   const remote = (siteFamily: string) => JSON.stringify({ Q: { siteFamily } });
 
   beforeEach(() => {
-    rmSync(directory, { recursive: true, force: true });
+    removeDirectory(directory);
   });
 
   /** A watch after a configuration was made of the files as they are. */

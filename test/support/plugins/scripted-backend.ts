@@ -59,9 +59,21 @@ type Config = Static<typeof Config>;
 /** One backend: everything in files below one directory. */
 export class ScriptedBackend {
   readonly directory: string;
+  /** Of the daemon that asks: what a dead one asks for is never heard. */
+  readonly #generation: number;
 
   constructor(directory: string) {
     this.directory = directory;
+    this.#generation = this.generation;
+  }
+
+  get generation(): number {
+    return (this.#read('generation.json') ?? 0) as number;
+  }
+
+  /** As SIGKILL does: no call of a daemon that runs now comes back, or does anything. */
+  forgetCallers(): void {
+    this.#write('generation.json', this.generation + 1);
   }
 
   get faults(): Faults {
@@ -100,6 +112,7 @@ export class ScriptedBackend {
 
   /** Counts the call, then hangs or throws where it is told to. A hang ignores every signal. */
   async meet(verb: keyof Faults): Promise<Faults[keyof Faults]> {
+    if (this.generation !== this.#generation) await new Promise(() => undefined);
     const { calls } = this;
     this.#write('calls.json', { ...calls, [verb]: (calls[verb] ?? 0) + 1 });
     const fault = this.faults[verb];
