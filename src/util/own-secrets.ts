@@ -6,6 +6,8 @@ const shortest = 10;
 const plainWord = /^[a-z]{1,19}$/i;
 /** As much of a secret in a text counts as all of it: who echoes one may cut it. */
 const telling = 16;
+/** Distance of the parts by which a secret is known in a text: what is left of a cut one has such a part if it is this and `telling` long. */
+const distance = { short: 4, long: 32 };
 /** Values of one place that are remembered: a token is renewed, and its last ones may come back late. */
 const mostOfPlace = 20;
 /** Longest text from outside that is looked at and shown: the forms of secrets are looked for in time that grows with its square. */
@@ -13,8 +15,59 @@ const longest = 2000;
 
 /** By place: the secrets that were read there, each in the forms that it is sent in. */
 const places = new Map<string, string[][]>();
-/** The forms of all of them, by their beginnings. */
-let byBeginning = new Map<string, string[]>();
+
+/** Where a part of a secret stands in it. */
+interface Part {
+  readonly form: string;
+  readonly at: number;
+}
+
+/** Parts of `telling` characters of all forms. Tokens of one issuer have one head. */
+const parts = new Map<string, readonly Part[]>();
+/** By `mark`: whether such a part may begin like this. Most of what is looked at does not. */
+const begins = new Uint8Array(1 << 16);
+/** Forms that are no longer than such a part. */
+const shortForms = new Set<string>();
+
+function partsOf(form: string): readonly number[] {
+  const step = form.length > 8 * distance.long ? distance.long : distance.short;
+  const last = form.length - telling;
+  const count = Math.ceil(last / step);
+  return [...Array.from({ length: count }, (_, index) => index * step), last];
+}
+
+/** Of the four characters at this place. */
+function mark(text: string, at: number): number {
+  let sum = 0;
+  for (let index = at; index < at + 4; index++) sum = (sum * 31 + text.charCodeAt(index)) & 0xffff;
+  return sum;
+}
+
+function keep(form: string): void {
+  if (form.length <= telling) shortForms.add(form);
+  else
+    for (const at of partsOf(form)) {
+      const part = form.slice(at, at + telling);
+      parts.set(part, [...othersAt(part, form), { form, at }]);
+      begins[mark(form, at)] = 1;
+    }
+}
+
+function othersAt(part: string, form: string): readonly Part[] {
+  return (parts.get(part) ?? []).filter((one) => one.form !== form);
+}
+
+/** @param ends whether it is still known by its beginning and its end */
+function drop(form: string, ends: boolean): void {
+  if (!ends) shortForms.delete(form);
+  if (form.length <= telling) return;
+  for (const at of ends ? partsOf(form).slice(1, -1) : partsOf(form)) {
+    const part = form.slice(at, at + telling);
+    const others = othersAt(part, form);
+    if (others.length > 0) parts.set(part, others);
+    else parts.delete(part);
+  }
+}
 
 /**
  * From now on no text from outside shows this secret of ours: a token, a password.
@@ -25,7 +78,6 @@ export function rememberSecret(value: string, place?: string): void {
   if (secret.length < shortest || plainWord.test(secret)) return;
   const inForm = new URLSearchParams({ s: secret }).toString().slice(2);
   const inJson = JSON.stringify(secret).slice(1, -1);
-  const asBytes = Buffer.from(secret).toString('base64').replace(/=+$/, '');
   const inUrl = [encodeURIComponent(secret), inForm];
   const inSmall = inUrl.map((text) => text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase()));
   // As PHP and Go write JSON, as Python does, and as HTML has it.
@@ -37,14 +89,29 @@ export function rememberSecret(value: string, place?: string): void {
   const inHtml = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   const quoted = [inHtml.replaceAll('"', '&quot;'), inHtml.replaceAll('"', '&#34;').replaceAll("'", '&#39;')];
   const forms = [
-    ...new Set([secret, inJson, ...inOtherJson, inHtml, ...quoted, asBytes, ...inUrl, ...inSmall]),
+    ...new Set([secret, inJson, ...inOtherJson, inHtml, ...quoted, ...asBytes(secret), ...inUrl, ...inSmall]),
   ];
   const kept = places.get(place ?? secret) ?? [];
   if (kept.at(-1)?.[0] === secret) return;
   // One that is used again is the last one again.
-  const others = kept.filter(([one]) => one !== secret);
-  places.set(place ?? secret, [...others, forms].slice(-mostOfPlace));
-  byBeginning = Map.groupBy([...places.values()].flat(2), (form) => form.slice(0, telling));
+  const all = [...kept.filter(([one]) => one !== secret), forms];
+  places.set(place ?? secret, all.slice(-mostOfPlace));
+  for (const form of all.slice(0, -mostOfPlace).flat()) drop(form, false);
+  // Those before the last one seldom come back, and are many.
+  for (const form of (all.at(-2) ?? []).filter((one) => !forms.includes(one))) drop(form, true);
+  for (const form of forms) keep(form);
+}
+
+/** In base64, alone and behind other bytes ("Bearer", a name and ":"), as far as its characters are its own. */
+function asBytes(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret);
+  return [0, 1, 2].map((before) => {
+    const first = Math.ceil((before * 8) / 6);
+    const last = Math.floor(((before + bytes.length) * 8) / 6);
+    return Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
+      .slice(first, last);
+  });
 }
 
 function escaped(sign: string): string {
@@ -98,17 +165,28 @@ export function factsFromOutside(value: unknown): unknown {
 
 /** What a secret that was cut or joined to another text may go on with. */
 const restOfWord = /[\w.~+/=%-]*/y;
+const ofWord = /[\w.~+/=%-]/;
 
 /** A text without the secrets of this process. */
 export function withoutOwn(text: string): string {
   const hits: (readonly [from: number, to: number])[] = [];
-  for (const [beginning, forms] of byBeginning)
-    for (let at = text.indexOf(beginning); at >= 0;) {
-      const longestMatch = forms.reduce((most, form) => Math.max(most, lengthOfMatch(text, at, form)), 0);
-      restOfWord.lastIndex = at + longestMatch;
-      const end = restOfWord.lastIndex + (restOfWord.exec(text)?.[0].length ?? 0);
+  for (const form of shortForms)
+    for (let at = text.indexOf(form); at >= 0;) {
+      const end = endOfWord(text, at + form.length);
       hits.push([at, end]);
-      at = text.indexOf(beginning, end);
+      at = text.indexOf(form, end);
+    }
+  if (parts.size > 0)
+    for (let at = 0; at + telling <= text.length;) {
+      const found = begins[mark(text, at)] === 1 ? parts.get(text.slice(at, at + telling)) : undefined;
+      if (found === undefined) at++;
+      else {
+        const longestMatch = Math.max(...found.map((part) => lengthOfMatch(text, at, part)));
+        const begin = Math.min(...found.map((part) => beginOf(text, at, part)));
+        const end = endOfWord(text, at + longestMatch);
+        hits.push([begin, end]);
+        at = end;
+      }
     }
   if (hits.length === 0) return text;
   const pieces: string[] = [];
@@ -120,14 +198,27 @@ export function withoutOwn(text: string): string {
   return [...pieces, text.slice(from)].join('');
 }
 
+function endOfWord(text: string, at: number): number {
+  restOfWord.lastIndex = at;
+  return at + (restOfWord.exec(text)?.[0].length ?? 0);
+}
+
+/** Where the secret begins of which a part was found, or the word that has it, if its beginning is not there. */
+function beginOf(text: string, found: number, { form, at: behind }: Part): number {
+  let [at, left] = [found, behind];
+  while (left > 0 && text[at - 1] === form[left - 1]) [at, left] = [at - 1, left - 1];
+  if (left > 0) while (ofWord.test(text[at - 1] ?? ' ')) at--;
+  return at;
+}
+
 /** What may stand between two parts of a secret in a text that was wrapped: ends of lines, as they are, as JSON and as HTML have them. */
 const gap = /(?:\s|\\[nrt]|<\/?w?br *\/?>|[\u200b-\u200d\ufeff])+/y;
 /** As much of a secret behind a gap is a part of it. */
 const behindGap = 8;
 
-function lengthOfMatch(text: string, at: number, form: string): number {
+function lengthOfMatch(text: string, at: number, { form, at: behind }: Part): number {
   let to = at;
-  for (let done = 0; done < form.length; done++, to++) {
+  for (let done = behind; done < form.length; done++, to++) {
     if (text[to] === form[done]) continue;
     gap.lastIndex = to;
     const next = to + (gap.exec(text)?.[0].length ?? 0);

@@ -201,6 +201,25 @@ describe('hole 3: a secret that comes back from outside', () => {
       expect(fromOutside(text)).not.to.match(/99|ple/);
   });
 
+  it('is masked without its first characters, by its end alone, in lines, and in the bytes of a header', () => {
+    const part = (at: number) => Buffer.from(`{"part":${at},"of":"a token"}`).toString('base64url');
+    const token = `eyJhbGciOiJSUzI1NiJ9.${[1, 2, 3, 4, 5, 6].map(part).join('')}.SigSigSig0123456789abcdef`;
+    const opaque = 'q8Zr3Lw0pX7yTn5VbK2mHsJ4dGfE9cUa1QoIiRx6';
+    for (const secret of [token, opaque]) {
+      rememberSecret(secret);
+      const lines = secret.match(/.{1,76}/g) ?? [];
+      for (const said of [
+        ...[1, 2, 4, 8].map((cut) => secret.slice(cut)),
+        secret.slice(-60),
+        secret.slice(5, -5),
+        ...['" + "', '\\\n', '=\n', '\n| ', '\n> ', '\\\\n'].map((join) => lines.join(join)),
+        ...['Bearer ', 'user:', 'x'].map((head) => Buffer.from(`${head}${secret}`).toString('base64')),
+      ])
+        expect(fromOutside(`bad token ${said}`), said).to.not.match(/[\w-]{17}/);
+    }
+    expect(fromOutside(`got x${opaque.slice(1)}?`), 'one character is another').to.equal('got (hidden)?');
+  });
+
   it('leaves no end of itself where a form would end within it', () => {
     const odd = ['p&ss "w/rd" %41+=xyz', 'Tr0ub4,dor&3xtraLong', 'pass@word:with/signs;more'];
     for (const secret of odd) {
@@ -244,9 +263,10 @@ describe('hole 3: a secret that comes back from outside', () => {
     const long = `token-of-a-plugin-${'k'.repeat(1200)}`;
     rememberSecret(long);
     expect(endFromOutside(`401 for Bearer ${long}`, 300)).to.equal('401 for Bearer (hidden)');
-    expect(endFromOutside(`${'k'.repeat(2500)} is refused\n`, 300)).to.equal('is refused');
+    expect(endFromOutside(`${'k'.repeat(2500)} is refused\n`, 300)).to.equal('(hidden) is refused');
     expect(endFromOutside(`${'words '.repeat(1000)}the last ones`, 13)).to.equal('the last ones');
-    expect(endFromOutside('k'.repeat(2500), 300)).to.equal('');
+    expect(endFromOutside('k'.repeat(2500), 300)).to.equal('(hidden)');
+    expect(endFromOutside('l'.repeat(2500), 300)).to.equal('');
   });
 
   it('is no name among the facts of a worker either', () => {

@@ -67,8 +67,33 @@ export function annotationsOf(
   };
 }
 
-/** Up to the end of a line, or to a ";" outside of a text in quotes. */
-const flag = /(?:"(?:[^"\\\n]|\\.)*"|[^;\n])+/g;
+/** What ends at the end of a line, or at a ";" outside of a text in quotes. A quote without an end is an ordinary character. */
+function flagsIn(text: string): readonly string[] {
+  const flags: string[] = [];
+  for (const line of text.split('\n')) {
+    let [from, quotes] = [0, true];
+    for (let at = 0; at < line.length; at++) {
+      if (line[at] === ';') {
+        flags.push(line.slice(from, at));
+        from = at + 1;
+      } else if (line[at] === '"' && quotes) {
+        const end = endOfQuote(line, at);
+        // Where none ends the first one, none ends a later one.
+        quotes = end !== undefined;
+        at = end ?? at;
+      }
+    }
+    flags.push(line.slice(from));
+  }
+  return flags.map((one) => one.trim()).filter((one) => one !== '');
+}
+
+function endOfQuote(line: string, start: number): number | undefined {
+  for (let at = start + 1; at < line.length; at++)
+    if (line[at] === '\\') at++;
+    else if (line[at] === '"') return at;
+  return undefined;
+}
 
 /** Lines of a submit description, also with ";" between them. sbatch's options begin with "-", and HTCondor has none of them. */
 function flagsOf(
@@ -77,7 +102,7 @@ function flagsOf(
   allowed: readonly string[],
   { problems, warnings }: Findings,
 ): SubmitCommands {
-  const lines = (text.match(flag) ?? []).map((line) => line.trim());
+  const lines = flagsIn(text);
   const foreign = lines.filter((line) => line.startsWith('-'));
   if (foreign.length > 0)
     warnings.push(

@@ -1,6 +1,6 @@
 import type { Container, PodSpec, VolumeMount } from '../../../clients/interlink/wire.ts';
 import type { PodAnnotations } from './annotations.ts';
-import { expanded } from './environment.ts';
+import type { Expand } from './environment.ts';
 import type { PodImage } from './images.ts';
 import { fieldsOf, isText, lineOf } from './lines.ts';
 import { securityOptions } from './options.ts';
@@ -23,6 +23,8 @@ export interface ContainerContext {
   /** Whether it has probes and hooks: init containers have none. */
   readonly hasActions: boolean;
   readonly variables: ReadonlyMap<string, string>;
+  /** Puts their values into a text. */
+  readonly expand: Expand;
   readonly volumes: ReadonlyMap<string, PodVolume>;
   readonly annotations: PodAnnotations;
   /** The operator's, for apptainer. */
@@ -38,9 +40,9 @@ export function containerText(
   given: ContainerContext,
   findings: Findings,
 ): string {
-  const { at, variables } = given;
-  const command = (container.command ?? []).map((word) => expanded(word, variables));
-  const args = (container.args ?? []).map((word) => expanded(word, variables));
+  const { at, expand } = given;
+  const command = (container.command ?? []).map(expand);
+  const args = (container.args ?? []).map(expand);
   if (![...command, ...args].every(isText))
     findings.problems.push(
       problem(at, `a word of the command of ${container.name} has a NUL or half of a character`),
@@ -62,7 +64,7 @@ export function containerText(
           ...lastWords(container, findings),
         ]),
     ...[...command, ...args].map((word) => lineOf('word', word)),
-    ...(given.hasActions ? actionLines(container, at, variables, findings) : []),
+    ...(given.hasActions ? actionLines(container, at, expand, findings) : []),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -178,12 +180,12 @@ function bindLines({ annotations, writers }: ContainerContext, { problems }: Fin
   });
 }
 
-type Mounting = Pick<ContainerContext, 'volumes' | 'variables' | 'annotations'>;
+type Mounting = Pick<ContainerContext, 'volumes' | 'expand' | 'annotations'>;
 
 /** The places that a container can change. Files of ConfigMaps and the like are mounted for reading. */
 export function writersOf(
   { name, volumeMounts }: Container,
-  { volumes, variables, annotations }: Mounting,
+  { volumes, expand, annotations }: Mounting,
 ): readonly Writer[] {
   const binds = annotations.binds.filter(({ mode }) => mode === 'rw');
   const mounts = (volumeMounts ?? []).filter(({ readOnly }) => readOnly !== true);
@@ -191,22 +193,22 @@ export function writersOf(
     ...binds.map(({ source }) => placeOf('host', source)),
     ...mounts.flatMap((mount) => {
       const volume = volumes.get(mount.name);
-      const below = `/${subPathOf(mount, variables)}`;
+      const below = `/${subPathOf(mount, expand)}`;
       if (volume?.kind === 'host') return [placeOf('host', `${volume.path}${below}`)];
       return volume?.kind === 'empty' ? [placeOf('volume', `${mount.name}${below}`)] : [];
     }),
   ].map((place) => ({ container: name, place }));
 }
 
-function subPathOf({ subPath, subPathExpr }: VolumeMount, variables: ReadonlyMap<string, string>): string {
+function subPathOf({ subPath, subPathExpr }: VolumeMount, expand: Expand): string {
   const expression = subPathExpr ?? '';
-  return expression === '' ? (subPath ?? '') : expanded(expression, variables);
+  return expression === '' ? (subPath ?? '') : expand(expression);
 }
 
 /** Lines of the volumes: `bind ro|rw volume|host SOURCE TARGET`. */
 function mountLines(
   container: Container,
-  { at, volumes, variables, writers }: ContainerContext,
+  { at, volumes, expand, writers }: ContainerContext,
   { problems, warnings }: Findings,
 ): readonly string[] {
   return (container.volumeMounts ?? []).flatMap((mount, index) => {
@@ -219,7 +221,7 @@ function mountLines(
     if (volume === undefined) return wrong(`the Pod has no volume ${shown(mount.name)}`);
     if (!isPlace(mount.mountPath))
       return wrong(`${shown(mount.mountPath)} is no absolute path that apptainer can take`);
-    const subPath = subPathOf(mount, variables);
+    const subPath = subPathOf(mount, expand);
     if (subPath !== '' && (!isRelative(subPath) || /[,:\\]/.test(subPath)))
       return wrong(`${shown(subPath)} is no path below the volume ${mount.name}`);
     if (volume.kind === 'left-out') return [];

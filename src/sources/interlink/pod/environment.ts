@@ -31,9 +31,40 @@ export function environmentText(variables: ReadonlyMap<string, string>): string 
   return [...variables].map(([name, value]) => `${lineOf('env', `${name}=${value}`)}\n`).join('');
 }
 
-/** `$(NAME)` becomes the variable's value, `$$` a dollar; an unknown name stays. Source: Kubernetes' third_party/forked/golang/expansion. */
-export function expanded(text: string, variables: ReadonlyMap<string, string>): string {
-  return text.replaceAll(/\$(\$|\(([^)]*)\))/g, (whole, kind: string, name: string | undefined) =>
-    kind === '$' ? '$' : (variables.get(name ?? '') ?? whole),
-  );
+/** What the variables of a Pod add to its texts, bytes: a text can name one as often as it likes. */
+export interface Room {
+  left: number;
+}
+
+/** The texts of a Pod become longer than a job takes. */
+export class TooLong extends RangeError {}
+
+export type Expand = (text: string) => string;
+
+/**
+ * `$(NAME)` becomes the variable's value, `$$` a dollar; an unknown name stays. Source: Kubernetes' third_party/forked/golang/expansion.
+ * @param room that all texts of the Pod share
+ */
+export function expander(variables: ReadonlyMap<string, string>, room: Room): Expand {
+  return (text) => {
+    const lastEnd = text.lastIndexOf(')');
+    let [made, from] = ['', 0];
+    for (let at = text.indexOf('$'); at >= 0; at = text.indexOf('$', from)) {
+      made += text.slice(from, at);
+      const end = text[at + 1] === '(' && at < lastEnd ? text.indexOf(')', at) + 1 : at + 2;
+      const whole = text.slice(at, end);
+      const value = whole === '$$' ? '$' : variables.get(whole.slice(2, -1));
+      const isName = whole.startsWith('$(') && whole.endsWith(')');
+      if (whole === '$$' || (isName && value !== undefined)) {
+        made += value ?? '';
+        room.left -= value?.length ?? 0;
+        if (room.left < 0) throw new TooLong();
+        from = end;
+      } else {
+        made += isName ? whole : '$';
+        from = isName ? end : at + 1;
+      }
+    }
+    return made + text.slice(from);
+  };
 }

@@ -1,9 +1,10 @@
 import type { Container, RetrievedPodData } from '../../../clients/interlink/wire.ts';
 import type { Payload, Requirements } from '../../../plugins/contracts/index.ts';
+import { payloadBounds } from '../../../worker/payload-check.ts';
 import { annotationsOf } from './annotations.ts';
 import { containerText, type ContainerContext, writersOf } from './container.ts';
 import { isDisabled } from './disabled.ts';
-import { environmentText, variablesOf } from './environment.ts';
+import { environmentText, expander, TooLong, variablesOf } from './environment.ts';
 import { imageOf, loginsOf, type PodImage } from './images.ts';
 import { optionsOf } from './job-config.ts';
 import { fieldsOf, lineOf } from './lines.ts';
@@ -12,7 +13,7 @@ import { type Findings, type PodProblem, problem } from './problem.ts';
 import { type PodNeeds, needsOf, unknownResources } from './resources.ts';
 import { startsOnce } from './once.ts';
 import { podScripts } from './runner.ts';
-import { payloadProblems } from './too-much.ts';
+import { payloadProblems, tooLong, tooMuchIn } from './too-much.ts';
 import { leftOutOf } from './left-out.ts';
 import { packedVolumes, volumesOf } from './volumes.ts';
 
@@ -64,9 +65,18 @@ const defaultGrace = 30;
 
 /** Pure: the same Pod always becomes the same job. */
 export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | readonly PodProblem[] {
+  const wrong = [...tooMuchIn(data.pod), ...nameProblems(data.pod)];
+  if (wrong.length > 0) return wrong;
+  try {
+    return planned(data, context);
+  } catch (error) {
+    if (error instanceof TooLong) return [tooLong];
+    throw error;
+  }
+}
+
+function planned(data: RetrievedPodData, context: PlanContext): PodPlan | readonly PodProblem[] {
   const { pod } = data;
-  const named = nameProblems(pod);
-  if (named.length > 0) return named;
   const findings: Findings = { problems: [], warnings: [] };
   const { spec } = pod;
   const listed = jobContainers(pod, findings);
@@ -84,20 +94,18 @@ export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | 
 
   const options = [...context.options, ...optionsOf(data.jobConfig, context.runtime, findings)];
   const images: PodImage[] = [];
-  const variablesOfAll = listed.map(({ container, at }) => {
+  const room = { left: payloadBounds.bytes };
+  const made = listed.map(({ container, at, isInit }) => {
     const variables = variablesOf(container, at, findings);
     const ip = annotations.podIp;
     if (ip !== undefined && !variables.has('POD_IP')) variables.set('POD_IP', ip);
-    return variables;
+    return { container, at, isInit, variables, expand: expander(variables, room) };
   });
   // Init containers run one after the other, and before all others.
-  const writers = listed.flatMap(({ container, isInit }, index) =>
-    isInit
-      ? []
-      : writersOf(container, { volumes, annotations, variables: variablesOfAll[index] ?? new Map() }),
+  const writers = made.flatMap(({ container, isInit, expand }) =>
+    isInit ? [] : writersOf(container, { volumes, annotations, expand }),
   );
-  const containerFiles = listed.flatMap(({ container, at, isInit }, index) => {
-    const variables = variablesOfAll[index] ?? new Map<string, string>();
+  const containerFiles = made.flatMap(({ container, at, isInit, variables, expand }, index) => {
     const image =
       script === ''
         ? imageOf(container, `${at}/image`, { root: annotations.imageRoot, logins }, context)
@@ -121,6 +129,7 @@ export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | 
       writers: isInit ? [] : writers.filter((one) => isEntered || one.container !== container.name),
       hasActions,
       variables,
+      expand,
       volumes,
       annotations,
       options,
@@ -167,7 +176,7 @@ export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | 
       ...listed.map(({ container, isInit }) =>
         fieldsOf('container', container.name, isInit ? 'init' : 'main'),
       ),
-      ...images.map((image, index) => imageLine(image, index, images)),
+      ...imageLines(images),
     ];
     return {
       argv: ['./run.sh'],
@@ -248,8 +257,17 @@ function reportFiles(to: { readonly url: string; readonly token: string } | unde
   return [podScripts().sendReport, file('report-to', `${to.url}\n${to.token}\n`)];
 }
 
-function imageLine(image: PodImage, index: number, images: readonly PodImage[]): string {
-  const first = images.findIndex((one) => JSON.stringify(one) === JSON.stringify(image));
+function imageLines(images: readonly PodImage[]): readonly string[] {
+  const known = new Map<string, number>();
+  return images.map((image, index) => {
+    const key = JSON.stringify(image);
+    const first = known.get(key) ?? index;
+    known.set(key, first);
+    return imageLine(image, index, first);
+  });
+}
+
+function imageLine(image: PodImage, index: number, first: number): string {
   if (image.kind === 'remote' && first < index) return fieldsOf('image', index, 'same', first, '-');
   switch (image.kind) {
     case 'host':

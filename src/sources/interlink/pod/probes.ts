@@ -1,5 +1,5 @@
 import type { Action, Container, Probe } from '../../../clients/interlink/wire.ts';
-import { expanded } from './environment.ts';
+import type { Expand } from './environment.ts';
 import { fieldsOf, isText, lineOf } from './lines.ts';
 import { type Findings, problem, shown } from './problem.ts';
 
@@ -14,12 +14,12 @@ const hooks = ['postStart', 'preStop'] as const;
 export function actionLines(
   container: Container,
   at: string,
-  variables: ReadonlyMap<string, string>,
+  expand: Expand,
   findings: Findings,
 ): readonly string[] {
   const lines: string[] = [];
   const add = (name: string, action: Action, place: string): boolean => {
-    const made = wordsOf(action, container, place, variables, findings);
+    const made = wordsOf(action, container, place, expand, findings);
     if (made === undefined) return false;
     lines.push(
       fieldsOf('action', name, made.kind),
@@ -67,7 +67,7 @@ function wordsOf(
   { exec, httpGet, tcpSocket, sleep }: Action,
   container: Container,
   at: string,
-  variables: ReadonlyMap<string, string>,
+  expand: Expand,
   { problems }: Findings,
 ): Made | undefined {
   const wrong = (message: string): Made | undefined => {
@@ -75,7 +75,7 @@ function wordsOf(
     return undefined;
   };
   if (exec) {
-    const words = (exec.command ?? []).map((word) => expanded(word, variables));
+    const words = (exec.command ?? []).map(expand);
     if (words[0] === undefined || words[0] === '') return wrong('the action has no command');
     return words.every(isText)
       ? { kind: 'exec', words }

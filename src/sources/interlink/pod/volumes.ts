@@ -149,15 +149,22 @@ function volumeOf(
     findings.problems.push(problem(at, `volume ${name}: ${files}`));
     return leftOut;
   }
-  for (const { path } of files)
-    if (files.some((other) => other.path.startsWith(`${path}/`)))
-      findings.problems.push(
-        problem(at, `volume ${name}: ${shown(path)} cannot be a file and a directory of other files`),
-      );
-  const wrong = files.filter(({ path }) => !isRelative(path));
+  for (const path of directoriesIn(files))
+    findings.problems.push(
+      problem(at, `volume ${name}: ${shown(path)} cannot be a file and a directory of other files`),
+    );
+  const { right = [], wrong = [] } = Object.groupBy(files, ({ path }) =>
+    isRelative(path) ? 'right' : 'wrong',
+  );
   for (const { path } of wrong)
     findings.problems.push(problem(at, `volume ${name}: ${shown(path)} is no path below the volume`));
-  return { kind: 'files', files: files.filter((one) => !wrong.includes(one)) };
+  return { kind: 'files', files: right };
+}
+
+/** Paths of files below which others are. Sorted, what is below a path stands right behind it. */
+function directoriesIn(files: readonly VolumeFile[]): readonly string[] {
+  const sorted = [...new Set(files.map(({ path }) => `${path}/`))].sort();
+  return sorted.filter((path, index) => sorted[index + 1]?.startsWith(path)).map((path) => path.slice(0, -1));
 }
 
 /** A host path ends at no directory that the operator did not allow, by `..` neither. */
