@@ -44,12 +44,17 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** ISO 8601 in UTC with ms, as every time is shown. */
+/** Whether a date of JavaScript can be of it, ms UTC. */
+export function isTime(ms: number): boolean {
+  return !Number.isNaN(new Date(ms).getTime());
+}
+
+/** ISO 8601 in UTC with ms, as every time is shown; a number that is no time, as it is. */
 export function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
+  return isTime(ms) ? new Date(ms).toISOString() : `${ms} ms`;
 }
 
 /** RFC 3339 in UTC with seconds, as Kubernetes writes times. @param ms UTC */
 export function isoSeconds(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+  return isoTime(ms).replace(/\.\d+Z$/, 'Z');
 }

@@ -1,3 +1,4 @@
+import { isTime } from '../../util/clock.ts';
 import { factsFromOutside, fromOutside, withoutOwn } from '../../util/own-secrets.ts';
 import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Observation } from '../../worker/observation.ts';
@@ -89,8 +90,10 @@ const maxMessage = 500;
 
 /** Makes an observation a change of the worker's row. A worker whose end was asked for is cancelled, not failed. */
 export function observationChange(observation: Observation, killed: boolean): Change {
-  const { workerId, status, nativeStatus, exitCode, error, node, computingElement } = observation;
-  const { startTime, endTime, detail } = observation;
+  const { workerId, status, nativeStatus, error, node, computingElement, detail } = observation;
+  // One that no column takes would keep all others of its batch from being written.
+  const exitCode = Number.isSafeInteger(observation.exitCode) ? observation.exitCode : undefined;
+  const [startTime, endTime] = [timeOf(observation.startTime), timeOf(observation.endTime)];
   const json = detail === undefined ? undefined : JSON.stringify(factsFromOutside(detail));
   return {
     workerId,
@@ -107,6 +110,11 @@ export function observationChange(observation: Observation, killed: boolean): Ch
     ...(endTime !== undefined && { endTime }),
     ...(json !== undefined && json.length <= maxDetail && { detail: json }),
   };
+}
+
+/** Whole ms. @returns undefined for what is no time */
+function timeOf(ms: number | undefined): number | undefined {
+  return typeof ms === 'number' && isTime(ms) ? Math.round(ms) : undefined;
 }
 
 function saidOutside({ code, message }: WorkerError): WorkerError {

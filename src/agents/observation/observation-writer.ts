@@ -12,10 +12,12 @@ const flushAfter = 50;
 const flushAt = 500;
 /** After a failed write, ms: the batch is kept. */
 const retryAfter = 1000;
+/** As many that fail one after the other say that it is the database. */
+const mostFailed = 20;
 
 /**
- * Collects observations and writes them in batches. Of a worker seen twice before a write only the last counts. Nothing
- * is dropped: what cannot be written (a full disk) stays and is written later.
+ * Collects observations and writes them in batches. Of a worker seen twice before a write only the last counts. What cannot be written (a full
+ * disk) stays and is written later, unless others can be written beside it: one that the database does not take is left out.
  */
 export class ObservationWriter {
   readonly #ledger: Ledger;
@@ -74,23 +76,61 @@ export class ObservationWriter {
       if (this.#batch.size === 0) continue;
       const batch = this.#batch.values().take(flushAt).toArray();
       try {
-        const changed = await this.#ledger.change(batch.flatMap((one) => this.#toChange(one)));
-        this.#events.emit('observationsWritten', { observations: batch, at: this.#clock.now() });
-        for (const one of batch) {
-          // A newer one may have come in meanwhile.
-          if (this.#batch.get(one.workerId) === one) this.#batch.delete(one.workerId);
-          const worker = this.#ledger.live.get(one.workerId);
-          // A refused observation is judged anew when it is seen again.
-          if (worker !== undefined && changed.has(one.workerId)) worker.fingerprint = fingerprintOf(one);
-        }
+        await this.#writeAll(batch);
       } catch (error) {
         this.#log.error('observations could not be written', {
           waiting: this.#batch.size,
           error: messageOf(error),
         });
-        await this.#clock.sleep(retryAfter);
+        if (!(await this.#writeEach(batch))) await this.#clock.sleep(retryAfter);
       }
     }
+  }
+
+  async #writeAll(batch: readonly Observation[]): Promise<void> {
+    const changed = await this.#ledger.change(batch.flatMap((one) => this.#toChange(one)));
+    this.#events.emit('observationsWritten', { observations: batch, at: this.#clock.now() });
+    for (const one of batch) {
+      this.#isDone(one);
+      const worker = this.#ledger.live.get(one.workerId);
+      // A refused observation is judged anew when it is seen again.
+      if (worker !== undefined && changed.has(one.workerId)) worker.fingerprint = fingerprintOf(one);
+    }
+  }
+
+  /**
+   * One that the database does not take keeps no other from being written.
+   * @returns whether any was: if none, it is not the observations that are at fault
+   */
+  async #writeEach(batch: readonly Observation[]): Promise<boolean> {
+    const failed: (readonly [Observation, unknown])[] = [];
+    let written = 0;
+    for (const one of batch)
+      try {
+        if (written === 0 && failed.length === mostFailed) break;
+        await this.#writeAll([one]);
+        written++;
+      } catch (error) {
+        failed.push([one, error]);
+      }
+    if (written === 0) {
+      // The next try begins with others.
+      for (const [one] of failed) if (this.#isDone(one)) this.#batch.set(one.workerId, one);
+      return false;
+    }
+    for (const [one, error] of failed) {
+      this.#isDone(one);
+      this.#log.error('an observation cannot be written, and is left out', {
+        workerId: one.workerId,
+        error: messageOf(error),
+      });
+    }
+    return true;
+  }
+
+  /** @returns false where a newer one has come in meanwhile, which stays */
+  #isDone(one: Observation): boolean {
+    return this.#batch.get(one.workerId) === one && this.#batch.delete(one.workerId);
   }
 
   #takeAfterOutcome(): void {

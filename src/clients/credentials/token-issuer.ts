@@ -2,6 +2,7 @@ import { fromOutside, rememberSecret } from '../../util/own-secrets.ts';
 import { rootCertificates } from 'node:tls';
 import * as oidc from 'openid-client';
 import { Agent, fetch } from 'undici';
+import { hasMoreValues } from '../../util/json.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { withoutSecrets } from './redact.ts';
 
@@ -81,7 +82,7 @@ export class TokenIssuer {
       const signals = [signal, AbortSignal.timeout(timeLimit), ...(own ? [own] : [])];
       const init = { ...options, signal: AbortSignal.any(signals), dispatcher: this.#agent };
       const answer = await fetch(url, init as RequestInit);
-      const body = await answer.text();
+      const body = await textOf(answer);
       // Node's own class: undici's is another one.
       return new Response(body === '' ? null : body, {
         status: answer.status,
@@ -102,6 +103,25 @@ export class TokenIssuer {
 
 type RequestInit = NonNullable<Parameters<typeof fetch>[1]>;
 
+/** Of one answer: a token has some thousand characters. */
+const most = { bytes: 1024 * 1024, values: 10_000 };
+
+/** @throws AnswerTooLarge for a body that is no answer of an issuer by its size, packed or not */
+async function textOf(answer: Awaited<ReturnType<typeof fetch>>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > most.bytes) throw new AnswerTooLarge();
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  if (hasMoreValues(text, most.values)) throw new AnswerTooLarge();
+  return text;
+}
+
+class AnswerTooLarge extends Error {}
+
 /** An error shows nothing of an answer's body but the issuer's own error. */
 function whyFailed(error: unknown): string {
   if (error instanceof oidc.ResponseBodyError) {
@@ -110,6 +130,8 @@ function whyFailed(error: unknown): string {
   }
   if (error instanceof oidc.WWWAuthenticateChallengeError) return `refused (HTTP ${error.status})`;
   if (!(error instanceof Error)) return 'failed';
+  if ([error, error.cause].some((one) => one instanceof AnswerTooLarge))
+    return 'gave an answer that is too large';
   if (error.name === 'TimeoutError') return 'did not answer in time';
   if (error.name === 'AbortError') return 'was given up';
   const { cause } = error;

@@ -4,14 +4,18 @@
  */
 export type AdText = ReadonlyMap<string, string>;
 
+/** Characters of a line or an ad: HTCondor's own bound for a message is 1 MB, and what has no end must not fill the memory. */
+export const longestAd = 4 * 1024 * 1024;
+
 /** Cuts a text that arrives in pieces into lines. */
 export class Lines {
   #rest = '';
 
-  /** @returns the lines that are whole now, without their ends */
+  /** @returns the lines that are whole now, without their ends. @throws SyntaxError for one that does not end */
   push(text: string): string[] {
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop() ?? '';
+    if (this.#rest.length > longestAd) throw new SyntaxError(`a line has more than ${longestAd} characters`);
     return lines;
   }
 
@@ -30,8 +34,10 @@ export class AdTexts {
   push(text: string): AdText[] {
     const found: AdText[] = [];
     for (const line of this.#lines.push(text)) {
-      const [, name, value] = /^\s*([A-Za-z_]\w*)\s*=(?!=)\s*(.*?)\s*$/.exec(line) ?? [];
-      if (name !== undefined && value !== undefined) this.#ad.set(name.toLowerCase(), value);
+      const at = line.indexOf('=');
+      const name = line.slice(0, Math.max(at, 0)).trim();
+      if (/^[A-Za-z_]\w*$/.test(name) && line[at + 1] !== '=')
+        this.#ad.set(name.toLowerCase(), line.slice(at + 1).trim());
       else if (line.trim() === '' && this.#ad.size > 0) {
         found.push(this.#ad);
         this.#ad = new Map();
@@ -77,7 +83,7 @@ export function numberIn(ad: AdText, name: string): number | undefined {
 
 /** @returns the number that a value is; undefined for other values */
 export function literalNumber(value: string | undefined): number | undefined {
-  return value === undefined || !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value)
+  return value === undefined || !/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(value)
     ? undefined
     : Number(value);
 }
@@ -120,7 +126,8 @@ function readReferences(expression: string): References {
   const target = new Set<string>();
   const own = new Set<string>();
   let any = false;
-  const withoutStrings = expression.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+  // A string without an end reaches to the end.
+  const withoutStrings = expression.replaceAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)/g, '""');
   for (const [, scope = '', quoted, plain, call] of withoutStrings.matchAll(
     /(?:\b(my|target)\s*\.\s*)?(?:'([^']+)'|([A-Za-z_]\w*)\s*(\()?)/gi,
   )) {

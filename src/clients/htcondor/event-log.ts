@@ -36,13 +36,19 @@ export function readEvents(bytes: Buffer, now: number): EventsRead {
   const events: JobEvent[] = [];
   const garbage: Garbage[] = [];
   const skip = (from: number, to: number) => {
+    const last = garbage.at(-1);
+    if (last !== undefined && last.at + last.bytes === from) {
+      garbage[garbage.length - 1] = { ...last, bytes: to - last.at };
+      return;
+    }
     const raw = bytes.subarray(from, to).toString('utf8');
     if (raw.trim() !== '')
       garbage.push({ at: from, bytes: to - from, excerpt: raw.trim().slice(0, excerptLength) });
   };
+  const places = new Places(text);
   let at = 0;
   while (at < text.length) {
-    const found = recordAt(text, at);
+    const found = recordAt(text, at, places);
     if (found === 'wait') {
       if (text.length - at <= longestRecord) break;
       skip(at, text.length);
@@ -76,38 +82,57 @@ interface Piece {
 const starts = /^(?:\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{)/gm;
 const head = /\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{/y;
 
+/** Where in a text what begins next: each is looked for once, however often it is asked for. */
+class Places {
+  readonly #text: string;
+  /** A place that is kept in a pattern itself would count for others, too. */
+  readonly #own = new Map<RegExp, RegExp>();
+  readonly #known = new Map<RegExp, { readonly from: number; readonly match: RegExpExecArray | null }>();
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  next(pattern: RegExp, from: number): RegExpExecArray | undefined {
+    const known = this.#known.get(pattern);
+    if (known !== undefined && known.from <= from && from <= (known.match?.index ?? Infinity))
+      return known.match ?? undefined;
+    const own = this.#own.get(pattern) ?? new RegExp(pattern);
+    this.#own.set(pattern, own);
+    own.lastIndex = from;
+    const match = own.exec(this.#text);
+    this.#known.set(pattern, { from, match });
+    return match ?? undefined;
+  }
+}
+
 /** The record, or the garbage, that begins at a place; "wait" if it is not all there yet. */
-function recordAt(text: string, at: number): Piece | 'wait' {
+function recordAt(text: string, at: number, places: Places): Piece | 'wait' {
   head.lastIndex = at;
-  if (!head.test(text)) return garbageAt(text, at);
+  if (!head.test(text)) return garbageAt(text, at, places);
   const format = formatOf(text.charAt(at));
-  const end = endOf(text, at, format);
-  const next = nextStart(text, at + 1);
+  // Behind the line that ends a record: what is nested in one is indented.
+  const last = places.next(ends[format], at);
+  const end = last && last.index + last[0].length;
+  // A match needs the beginning of a line: a position in the middle of one is no beginning.
+  const next = places.next(starts, at + 1)?.index;
   // Another record begins in this one: its writer died, or its disk was full.
   if (next !== undefined && (end === undefined || next < end)) return { end: next };
   return end === undefined ? 'wait' : { end, parse: format };
-}
-
-function nextStart(text: string, from: number): number | undefined {
-  starts.lastIndex = from;
-  // A match needs the beginning of a line: a position in the middle of one is no beginning.
-  return starts.exec(text)?.index;
 }
 
 /**
  * A text without a head, up to the next head or to the end of the last whole line: the rest may be the beginning of a
  * head.
  */
-function garbageAt(text: string, at: number): Piece | 'wait' {
-  const next = nextStart(text, at);
+function garbageAt(text: string, at: number, places: Places): Piece | 'wait' {
+  const next = places.next(starts, at)?.index;
   const last = text.lastIndexOf('\n');
   const end = next ?? (last < at ? undefined : last + 1);
   if (end === undefined) return 'wait';
   // A writer may have died after its first characters.
-  const piece = text.slice(at, end);
-  const inside = Object.values(heads).map((pattern) => piece.search(pattern));
-  const first = Math.min(...inside.filter((index) => index > 0));
-  return { end: Number.isFinite(first) ? at + first : end };
+  const inside = Object.values(heads).map((pattern) => places.next(pattern, at + 1)?.index ?? end);
+  return { end: Math.min(end, ...inside) };
 }
 
 function formatOf(character: string): Format {
@@ -116,14 +141,6 @@ function formatOf(character: string): Format {
 }
 
 const ends = { text: /^\.\.\.\r?\n/gm, xml: /^<\/c>\r?\n?/gm, json: /^\}\r?\n?/gm } as const;
-
-/** Behind the line that ends a record: what is nested in one is indented. */
-function endOf(text: string, at: number, format: Format): number | undefined {
-  const pattern = ends[format];
-  pattern.lastIndex = at;
-  const found = pattern.exec(text);
-  return found === null ? undefined : found.index + found[0].length;
-}
 
 /** A head in the middle of a line: the writer before died there, and its half and this record look like one. */
 const heads = {

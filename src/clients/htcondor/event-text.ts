@@ -44,7 +44,7 @@ const first = (lines: readonly string[]) => lines[0]?.trim();
 const sentence = (lines: readonly string[]) =>
   lines
     .map((line) => /^(?:\t| {4})(?![\s(\d])(.+)$/.exec(line)?.[1]?.trim())
-    .find((line) => line !== undefined && !/^(Usr |Partitionable Resources|\w+ +(\(\w+\))? *:)/.test(line));
+    .find((line) => line !== undefined && !/^(Usr |Partitionable Resources|\w+ +(\(\w+\) *)?:)/.test(line));
 const some = (name: string, value: string | undefined): EventAd =>
   value === undefined || value === '' ? {} : { [name]: value };
 const count = (name: string, value: string | undefined): EventAd =>
@@ -61,12 +61,12 @@ function ending(lines: readonly string[]): EventAd {
 /** The text behind the head, by the number of the event. Source: `formatBody` in `condor_utils/condor_event.cpp`. */
 const bodies: Readonly<Record<number, Body>> = {
   0: (title, lines) => ({
-    ...some('SubmitHost', /from host: (.*)$/.exec(title)?.[1]),
+    ...some('SubmitHost', /from host: (.*)/.exec(title)?.[1]),
     ...some('LogNotes', first(lines)),
   }),
   1: (title, lines) => ({
-    ...some('ExecuteHost', /on host: (.*)$/.exec(title)?.[1]),
-    ...some('SlotName', lines.map((line) => /^\tSlotName: (.*)$/.exec(line)?.[1]).find(Boolean)),
+    ...some('ExecuteHost', /on host: (.*)/.exec(title)?.[1]),
+    ...some('SlotName', lines.map((line) => /^\tSlotName: (.*)/.exec(line)?.[1]).find(Boolean)),
   }),
   4: (_, lines) => {
     const requeued = lines.some((line) => /^\t\(\d\) Job terminated and was requeued/.test(line));

@@ -10,22 +10,40 @@ function plain(text: string): string {
   });
 }
 
+const tag = /<(\/?)([a-z]+)(?: [nv]="([^"]*)")?\s*\/?>/g;
+
 /**
  * An event of the XML format: `<c>`, an `<a n="name">` for each attribute with its value by type, `</c>`. Ads in ads and
  * lists are left out: no event's meaning is in them.
  */
 export function parseXml(record: string): EventAd | undefined {
-  const [, inside] = /^\s*<c>([\s\S]*)<\/c>\s*$/.exec(record) ?? [];
-  if (inside === undefined) return undefined;
+  const whole = record.trim();
+  if (!whole.startsWith('<c>') || !whole.endsWith('</c>')) return undefined;
+  const found: Record<string, unknown> = {};
+  let name: string | undefined;
+  let value: unknown;
+  /** Ads and lists within the attribute, and where its value begins. */
+  let [depth, from] = [0, 0];
   // Strings are escaped, so that a tag is a tag wherever it stands.
-  const flat = inside.replaceAll(/<a n="[^"]*">\s*(<c>[\s\S]*?<\/c>|<l>[\s\S]*?<\/l>)\s*<\/a>/g, '');
-  const found = flat.matchAll(
-    /<a n="([^"]*)">\s*(?:<b v="([tf])"\s*\/>|<([a-z]+)>([\s\S]*?)<\/\3>|<[a-z]+\s*\/>)\s*<\/a>/g,
-  );
-  return Object.fromEntries<unknown>(
-    Array.from(found, ([, name = '', truth, type, value = '']) => {
-      if (truth !== undefined) return [name, truth === 't'] as const;
-      return [name, type === 'i' || type === 'r' ? Number(value) : plain(value)] as const;
-    }),
-  );
+  for (const { 0: text, 1: slash, 2: kind = '', 3: said = '', index } of whole.slice(3, -4).matchAll(tag)) {
+    const isEnd = slash === '/';
+    if (name === undefined) {
+      if (kind !== 'a' || isEnd) continue;
+      [name, value, depth] = [said, undefined, 0];
+    } else if (kind === 'c' || kind === 'l') {
+      depth += isEnd ? -1 : 1;
+      value = undefined;
+    } else if (depth > 0) continue;
+    else if (kind === 'a') {
+      if (value !== undefined) found[name] = value;
+      name = isEnd ? undefined : said;
+      value = undefined;
+    } else if (text.endsWith('/>')) value = kind === 'b' ? said === 't' : '';
+    else if (!isEnd) from = index + text.length;
+    else {
+      const inside = whole.slice(3 + from, 3 + index);
+      value = kind === 'i' || kind === 'r' ? Number(inside) : plain(inside);
+    }
+  }
+  return found;
 }

@@ -1,3 +1,5 @@
+import { longestAd } from './ad-text.ts';
+
 /** An ad as JSON has it: expressions are texts such as "\/Expr(a + 1)\/". */
 export type Ad = Readonly<Record<string, unknown>>;
 
@@ -40,6 +42,7 @@ export class JsonObjects {
     }
     this.#text = this.#text.slice(start);
     this.#at -= start;
+    if (this.#text.length > longestAd) throw new SyntaxError(`an ad has more than ${longestAd} characters`);
     return found;
   }
 

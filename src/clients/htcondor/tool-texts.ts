@@ -19,12 +19,16 @@ export function plainReason(reason: string): string {
     .replaceAll(/[\s\0]+/g, ' ');
 }
 
+/** Jobs that one submission may have, many times over: a number that is wrong must not become as many objects. */
+const mostJobs = 100_000;
+
 /** `-terse` writes one line for each cluster: "1.0 - 1.9". @returns undefined for any other text */
 export function submittedJobs(stdout: string): JobId[] | undefined {
   const jobs: JobId[] = [];
   for (const line of stdout.split('\n').filter((line) => line.trim() !== '')) {
     const [, cluster, first, last, lastProc] = /^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$/.exec(line) ?? [];
     if (cluster === undefined || cluster !== last) return undefined;
+    if (jobs.length + Number(lastProc) - Number(first) >= mostJobs) return undefined;
     for (let proc = Number(first); proc <= Number(lastProc); proc++)
       jobs.push({ cluster: Number(cluster), proc });
   }

@@ -1,5 +1,9 @@
+import { hasMoreValues } from '../../util/json.ts';
 import { type Asked, KubernetesError } from './errors.ts';
 import type { Answer } from './transport.ts';
+
+/** Of one answer: a page has 250 objects of some hundred values. */
+const mostValues = 400_000;
 
 /** The beginning of the next page, if the text has it before its first object; the page itself has it for certain. */
 export function continueIn(text: string): string | undefined {
@@ -12,7 +16,9 @@ export function continueIn(text: string): string | undefined {
  * @param shorten leaves out what the caller does not read; where the rest is no JSON, the whole is parsed instead
  */
 export function parse(text: string, asked: Asked, shorten = withoutManagedFields): object {
-  const value = parsed(shorten(text)) ?? parsed(text);
+  const short = shorten(text);
+  if (hasMoreValues(short, mostValues)) throw noApi(asked, `an answer of more than ${mostValues} values`);
+  const value = parsed(short) ?? (hasMoreValues(text, mostValues) ? undefined : parsed(text));
   if (typeof value === 'object' && value !== null) return value;
   throw noApi(asked, `no JSON object, but "${text.slice(0, 80).replaceAll(/\s+/g, ' ')}"`);
 }

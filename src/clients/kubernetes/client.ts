@@ -32,6 +32,9 @@ const rehearsed = { dryRun: 'All', fieldValidation: 'Strict' } as const;
 /** Number of times that a list begins again after it outlived its version. */
 const listAttempts = 3;
 
+/** Bytes of all pages of one list. A hundred thousand Pods have fewer. */
+const longestList = 1024 * 1024 * 1024;
+
 const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
   apply: 'application/apply-patch+yaml',
   merge: 'application/merge-patch+json',
@@ -207,9 +210,13 @@ export class KubernetesClient {
       const asked = { ...request('GET', path, options, query), accept };
       return { asked, answer: this.#requests.send(asked) };
     };
+    let bytes = 0;
     for (let current = pageAfter(undefined); ;) {
       const { asked, answer } = current;
       const { body } = await answer;
+      bytes += body.length;
+      if (bytes > longestList)
+        throw noApi(this.#requests.asked(asked), `a list of more than ${longestList} bytes`);
       const early = continueIn(body);
       // The server makes the next page while this one is read.
       const ahead = early === undefined ? undefined : pageAfter(early);
@@ -225,6 +232,8 @@ export class KubernetesClient {
       }
       const next = page.metadata.continue;
       if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
+      if (next === asked.query?.['continue'])
+        throw noApi(this.#requests.asked(asked), 'a page behind which it is itself the next one');
       current = ahead !== undefined && next === early ? ahead : pageAfter(next);
     }
   }

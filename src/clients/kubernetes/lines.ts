@@ -1,5 +1,5 @@
 /** A line longer than any object an API server takes (3 MB) is not from one. Bytes. */
-const longestLine = 64 * 1024 * 1024;
+const longestLine = 8 * 1024 * 1024;
 
 const newline = 0x0a;
 

@@ -1,3 +1,4 @@
+import { hasMoreValues } from '../../util/json.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 
 /**
@@ -107,18 +108,6 @@ export function outcomeOf(
     ? failure('panda-no-answer', `half an answer: ${words}`, true)
     : failure('panda-no-api', `HTTP ${status} with no answer of the API: ${words}`, status < 400);
 }
-
-/** Counts what begins a value or follows one, also inside of texts. */
-function hasMoreValues(body: string, most: number): boolean {
-  let found = 0;
-  for (let at = 0; at < body.length; at++) {
-    const code = body.charCodeAt(at);
-    if ((code === comma || code === list || code === object) && ++found > most) return true;
-  }
-  return false;
-}
-
-const [comma, list, object] = [0x2c, 0x5b, 0x7b] as const;
 
 function failure(code: PandaCode, message: string, maybeDone: boolean): PandaFailure {
   return { kind: 'failed', code, message: shown(fromOutside(message)), maybeDone };

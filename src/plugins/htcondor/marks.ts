@@ -45,6 +45,13 @@ export interface Job {
   readonly queued: boolean;
 }
 
+/** Columns of 64 bits, and dates of JavaScript, take all of these. */
+const highestSeconds = 8.64e12;
+
+/** Whether a number of an ad is one that its attribute can have: no expression gives another one, but an edit may. */
+const isNumber = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && Math.abs(value) <= highestSeconds;
+
 const types: Readonly<Record<keyof JobAd, 'number' | 'string' | 'boolean'>> = {
   ClusterId: 'number',
   ProcId: 'number',
@@ -74,14 +81,14 @@ const types: Readonly<Record<keyof JobAd, 'number' | 'string' | 'boolean'>> = {
 
 const typed = Object.entries(types);
 
-/** @returns undefined for what is no job at all. What has another type than it should is left out: an expression is no number. */
+/** @returns undefined for what is no job at all. What has another type than it should is left out: an expression is no number, and no half is. */
 export function jobOf(raw: Ad, queued: boolean): Job | undefined {
   const { ClusterId: cluster, ProcId: proc } = raw;
-  if (typeof cluster !== 'number' || typeof proc !== 'number') return undefined;
+  if (!isNumber(cluster) || !isNumber(proc)) return undefined;
   const ad: Record<string, unknown> = {};
   for (const [key, type] of typed) {
     const value = raw[key];
-    if (typeof value === type) ad[key] = value;
+    if (type === 'number' ? isNumber(value) : typeof value === type) ad[key] = value;
   }
   const workerId = markedId(raw[marks.worker]);
   const { queue, config, ce, identity } = marks;
@@ -100,7 +107,7 @@ export function jobOf(raw: Ad, queued: boolean): Job | undefined {
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
-const numberOf = (value: unknown) => (typeof value === 'number' ? value : undefined);
+const numberOf = (value: unknown) => (isNumber(value) ? value : undefined);
 
 /** Undefined where it does not fit the job's own mark: an edited copy must not be taken for the worker. */
 function identityOf(text: unknown, workerId: number | undefined): MarkedWorker | undefined {

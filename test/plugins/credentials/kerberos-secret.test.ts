@@ -99,9 +99,9 @@ describe('B9: KerberosCredManager with a Secret', () => {
 
   it('renews a ticket before it ends', async () => {
     const own = manager(new MountedSecret({ username: 'other', password: 'another password' }), {
-      // After a second of its life: the rest is time for a busy machine.
+      // After some seconds of its life: the rest is time for a busy machine, and a ticket has whole seconds.
       lifetime: 600,
-      renewBelow: 599,
+      renewBelow: 597,
       minNewLifetime: 0,
     });
     expect(await renewed(own)).to.deep.equal(['renewed']);
