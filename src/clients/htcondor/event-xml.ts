@@ -18,9 +18,8 @@ export function parseXml(record: string): EventAd | undefined {
   const [, inside] = /^\s*<c>([\s\S]*)<\/c>\s*$/.exec(record) ?? [];
   if (inside === undefined) return undefined;
   // Strings are escaped, so that a tag is a tag wherever it stands.
-  const flat = inside.replaceAll(/<a n="[^"]*">\s*(<c>[\s\S]*?<\/c>|<l>[\s\S]*?<\/l>)\s*<\/a>/g, '');
-  const found = flat.matchAll(
-    /<a n="([^"]*)">\s*(?:<b v="([tf])"\s*\/>|<([a-z]+)>([\s\S]*?)<\/\3>|<[a-z]+\s*\/>)\s*<\/a>/g,
+  const found = withoutNested(inside).matchAll(
+    /<a n="([^"]*)">\s*(?:<b v="([tf])"\s*\/>|<([a-z]+)>([^<]*)<\/\3>|<[a-z]+\s*\/>)\s*<\/a>/g,
   );
   return Object.fromEntries<unknown>(
     Array.from(found, ([, name = '', truth, type, value = '']) => {
@@ -28,4 +27,27 @@ export function parseXml(record: string): EventAd | undefined {
       return [name, type === 'i' || type === 'r' ? Number(value) : plain(value)] as const;
     }),
   );
+}
+
+/** An event's text without its ads in ads and lists. When one has no end, no later one has: none is looked for again. */
+function withoutNested(text: string): string {
+  const endings = { c: /<\/c>\s*<\/a>/g, l: /<\/l>\s*<\/a>/g };
+  const unclosed = new Set<string>();
+  const opening = /<a n="[^"]*">\s*<([cl])>/g;
+  const pieces: string[] = [];
+  let from = 0;
+  for (let match = opening.exec(text); match !== null; match = opening.exec(text)) {
+    const tag = match[1] === 'c' ? 'c' : 'l';
+    if (unclosed.has(tag)) continue;
+    const ending = endings[tag];
+    ending.lastIndex = opening.lastIndex;
+    if (!ending.test(text)) {
+      unclosed.add(tag);
+      continue;
+    }
+    pieces.push(text.slice(from, match.index));
+    from = ending.lastIndex;
+    opening.lastIndex = from;
+  }
+  return [...pieces, text.slice(from)].join('');
 }
