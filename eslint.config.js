@@ -1,3 +1,4 @@
+import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 /** A property is written as one: a reader should not ask what a spread would add. */
@@ -106,6 +107,15 @@ export default tseslint.config(
           message: 'a test is not timed: assert what bounds the work, and measure it in bench/',
         },
       ],
+    },
+  },
+  {
+    // Files, programs and servers of others write texts of any length: none of them may block the loop.
+    files: ['src/**'],
+    plugins: { regexp },
+    rules: {
+      'regexp/no-super-linear-backtracking': ['error', { report: 'certain' }],
+      'regexp/no-super-linear-move': ['error', { report: 'certain' }],
     },
   },
   {

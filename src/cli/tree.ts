@@ -64,7 +64,7 @@ export function allCommands(node: CommandNode): CommandNode[] {
 function optionNode(option: Option): OptionNode {
   return {
     names: [option.short, option.long].filter((name) => name !== undefined),
-    value: /[<[](.+)[>\]]$/.exec(option.flags)?.[1],
+    value: /^[^<[]*[<[](.+)[>\]]$/.exec(option.flags)?.[1],
     mandatory: option.mandatory,
     description: option.description,
     choices: option.argChoices ?? [],

@@ -1,4 +1,5 @@
 import type { LogUrls } from '../plugins/contracts/index.ts';
+import { withoutEnd } from '../util/without-end.ts';
 
 /** Where the HTTP server shows the texts of a worker, below `/workers/ID/`. */
 export const logPaths = {
@@ -17,7 +18,7 @@ export function logUrlsBy({
   readonly publicUrl?: string;
 }): ((workerId: number) => LogUrls) | undefined {
   if (!enabled || publicUrl === undefined) return undefined;
-  const base = publicUrl.replace(/\/+$/, '');
+  const base = withoutEnd(publicUrl, '/');
   return (workerId) => {
     const at = (path: string) => `${base}/workers/${workerId}/${path}`;
     return {

@@ -153,7 +153,8 @@ export class HttpServer {
     const { settings } = this.#options;
     const { port } = settings.values.http;
     const host = hostOf(settings);
-    const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const named = host.includes(':') ? `[${host}]` : host;
+    const place = `${named}:${port}`;
     try {
       await app.listen({ host, port });
     } catch (error) {
@@ -172,7 +173,7 @@ export class HttpServer {
     if (this.#tokens.read === undefined && !addresses.every(({ address }) => isLoopback(address))) {
       throw tokenMissing(settings);
     }
-    return `http://${place.replace(/\d+$/, String(addresses[0]?.port ?? port))}/`;
+    return `http://${named}:${addresses[0]?.port ?? port}/`;
   }
 }
 

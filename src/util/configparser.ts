@@ -55,7 +55,7 @@ const defaultSection = 'DEFAULT';
 // mark.
 const space = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 const leading = new RegExp(`^[${space}]+`);
-const trailing = new RegExp(`[${space}]+$`);
+const trailing = new RegExp(`(?<![${space}])[${space}]+$`);
 /** Universal newlines, as a file that Python opens as text has them. */
 const newline = /\r\n|\r|\n/;
 

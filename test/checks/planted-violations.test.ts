@@ -333,6 +333,16 @@ describe('planted violations: lint', () => {
       rule: 'no-restricted-globals',
     },
     { file: 'src/planted/console.ts', text: "console.log('a');\n", rule: 'no-console' },
+    {
+      file: 'src/planted/backtracking.ts',
+      text: 'export const isNumber = (text: string): boolean => /^\\d+\\.?\\d*$/.test(text);\n',
+      rule: 'regexp/no-super-linear-backtracking',
+    },
+    {
+      file: 'src/planted/move.ts',
+      text: "export const withoutSlash = (path: string): string => path.replace(/\\/+$/, '');\n",
+      rule: 'regexp/no-super-linear-move',
+    },
     // Tests keep to these, too.
     {
       file: 'test/planted-cost.test.ts',

@@ -8,7 +8,7 @@ import { hidden } from '../../util/secrets.ts';
  * it.
  */
 export function withoutSecrets(line: string, secrets: readonly string[]): string {
-  let shown = line.replace(/[\w-]{10,}\.[\w-]{10,}\.[\w-]+/g, hidden);
+  let shown = line.replace(/(?<![\w-])[\w-]{10,}\.[\w-]{10,}\.[\w-]+/g, hidden);
   for (const secret of secrets.map((one) => one.trim()).filter((one) => one.length > 3)) {
     const inForm = new URLSearchParams({ s: secret }).toString().slice(2);
     for (const text of [secret, encodeURIComponent(secret), inForm]) shown = shown.replaceAll(text, hidden);

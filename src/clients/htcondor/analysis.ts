@@ -69,10 +69,10 @@ export function parseAnalysis(text: string): Analysis | undefined {
     const [, count] = pattern.exec(text) ?? [];
     return count === undefined ? undefined : Number(count);
   };
-  const rejected = counted(/^\s+(\d+) are rejected by your job's requirements\s*$/m);
-  const refusing = counted(/^\s+(\d+) reject your job because of their own requirements\s*$/m);
+  const rejected = counted(/^[ \t]+(\d+) are rejected by your job's requirements\s*$/m);
+  const refusing = counted(/^[ \t]+(\d+) reject your job because of their own requirements\s*$/m);
   // The counts come last: without them, steps may be missing.
-  const isWhole = refusing !== undefined || /^\s+\d+ match the requirements of this slot\./m.test(text);
+  const isWhole = refusing !== undefined || /^[ \t]+\d+ match the requirements of this slot\./m.test(text);
   if (!isWhole) return undefined;
   return { failing: failingOf(steps), values: valuesIn(head), rejected, refusing };
 }

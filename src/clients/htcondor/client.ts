@@ -83,7 +83,7 @@ export class HTCondorClient {
       ...options,
     };
     const { stderr } = await this.#tools.succeed(tool, signal);
-    return stderr.split('\n').flatMap((line) => /^WARNING: *(.+)$/.exec(line)?.[1] ?? []);
+    return stderr.split('\n').flatMap((line) => /^WARNING: *(?! )(.+)$/.exec(line)?.[1] ?? []);
   }
 
   /** Asks whether jobs may be submitted. @throws HTCondorError if not */

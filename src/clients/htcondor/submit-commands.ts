@@ -32,7 +32,7 @@ export function readSubmitCommands(text: string, added: readonly string[] = []):
     if (line === '' || line.startsWith('#')) continue;
     const problem = (why: string) =>
       problems.push({ line: index + 1, message: `line ${index + 1}, ${shown(line)}: ${why}` });
-    const match = /^([^\s=:]+)\s*([=:@]?)(=?)\s*(.*)$/s.exec(line);
+    const match = /^([^\s=:]+)\s*([=:@]?)(=?)\s*(.*)/s.exec(line);
     const [, key = '', sign = '', second = '', value = ''] = match ?? [];
     const refusal = commandRefusal(key, added);
     if (/^\w+$/.test(key) && sign !== '=' && refusal !== undefined) problem(refusal);

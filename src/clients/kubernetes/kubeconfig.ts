@@ -6,6 +6,7 @@ import { nearest } from '../../util/nearest.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import Type from '../../util/type.ts';
+import { withoutEnd } from '../../util/without-end.ts';
 import { ThresherError } from '../../worker/errors.ts';
 
 const text = Type.Optional(Type.Union([Type.String(), Type.Null()]));
@@ -192,7 +193,7 @@ function clusterAccess(
   const proxy = cluster['proxy-url'];
   if (proxy) checkedUrl(located, proxy, `${at}/proxy-url`, ['http:', 'https:', 'socks5:']);
   return {
-    server: server.href.replace(/\/+$/, ''),
+    server: withoutEnd(server.href, '/'),
     insecure,
     ...(ca && { ca }),
     ...(cluster['tls-server-name'] && { serverName: cluster['tls-server-name'] }),
@@ -255,7 +256,7 @@ function material(
   at: string,
 ): Material | undefined {
   if (!data) return file ? { file: resolve(dirname(located.file), file) } : undefined;
-  if (!/^[A-Za-z0-9+/\s]+=*\s*$/.test(data)) {
+  if (!/^[A-Za-z0-9+/\s]+(?:=+\s*)?$/.test(data)) {
     throw wrongAt(
       located,
       at,

@@ -23,7 +23,7 @@ const suffixes: Readonly<Record<string, number>> = {
  */
 export function quantityOf(written: unknown): number | undefined {
   if (typeof written !== 'string' && typeof written !== 'number') return undefined;
-  const match = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+)|([numkMGTPE]|[KMGTPE]i))?$/.exec(
+  const match = /^([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE]([+-]?\d+)|([numkMGTPE]|[KMGTPE]i))?$/.exec(
     String(written),
   );
   if (match === null) return undefined;

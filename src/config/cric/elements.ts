@@ -86,7 +86,11 @@ export function specialWords({ special_par: special }: JsonObject): {
   readonly maxWallTime?: string;
 } {
   if (typeof special !== 'string') return {};
-  const words = [...special.matchAll(/\((queue|xcount|maxWallTime)=([^)\r\n]+)\)/g)];
+  const words = special
+    .matchAll(/\((queue|xcount|maxWallTime)=([^)\r\n]+)(\)?)/g)
+    // A part without an end is read once, not anew at each beginning in it.
+    .filter(([, , , end]) => end !== '')
+    .toArray();
   // The first of several counts.
   return Object.fromEntries(words.toReversed().map(([, key = '', value = '']) => [key, value]));
 }

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../../codes/codes.ts';
 import type { PandaServer, PandaServerLogin } from '../../plugins/contracts/index.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import type { Problem } from '../../util/located.ts';
+import { withoutEnd } from '../../util/without-end.ts';
 import type { Settings } from './settings-schema.ts';
 
 /** Settings that say which PanDA server there is and how the link works with it. */
@@ -114,7 +115,7 @@ function addressIn(
   }
   const { origin, pathname } = new URL(written);
   if (api === undefined) return `${origin}${apiPath}`;
-  const path = pathname.replace(/\/+$/, '');
+  const path = withoutEnd(pathname, '/');
   if (!path.endsWith(apiPath)) {
     const message = `server_api_url_ssl has the path "${path}", and thresher speaks the API ${apiPath}; ${right}`;
     findings.push({ key, severity: 'warning', code: 'panda-doubtful', message });

@@ -19,7 +19,7 @@ export function propertyOf({ properties = {} }: SettingSchema, key: string): Set
   return Object.hasOwn(properties, key) ? properties[key] : undefined;
 }
 
-const numeric = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const numeric = /^[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
 /**
  * Converts a text to the type of its setting: Harvester's file has no types, and keeps 0.5 as a text and a name of

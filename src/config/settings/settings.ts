@@ -137,5 +137,5 @@ function isHarvesterFile(file: string, text: string): boolean {
   const extension = extname(file).toLowerCase();
   if (extension === '.cfg') return true;
   if (extension === '.yaml' || extension === '.yml') return false;
-  return /^\uFEFF?(?:\s|[#;].*$)*\[[^\]\n]+\]\s*$/m.exec(text)?.index === 0;
+  return /^\uFEFF?(?:\s|[#;].*$)*\[[^\]\n]+\]\s*$/my.test(text);
 }

@@ -138,13 +138,13 @@ function resourceOf(kind: string): Resource {
 }
 
 /** `conflict with "kubectl" using apps/v1: .spec.replicas`, and the form for several. */
-const conflict = /conflicts? with "([^"]+)"[^:]*:\s*([^]*)$/;
+const conflict = /conflicts? with "([^"]+)"[^:]*:\s*([^]*)/;
 
 function sentence({ kind, metadata }: PoolObject, error: unknown, { namespace }: ApplyOptions): string {
   if (isKubernetesError(error, 'kubernetes-namespace'))
     return `there is no namespace "${namespace}" that takes objects: ${error.message}; make it (kubectl create namespace ${namespace}), or name another with --namespace`;
   const what = `${kind} ${metadata.name}`;
-  const text = messageOf(error).replaceAll(/\s*\n\s*/g, ' ');
+  const text = messageOf(error).replaceAll(/(?<!\s)\s*\n\s*/g, ' ');
   if (!isKubernetesError(error, 'kubernetes-conflict')) return `${what}: ${text}`;
   const [, manager = 'another program', fields = text] = conflict.exec(text) ?? [];
   return `${what}: ${manager} set ${fields.replace(/^- /, '')} to another value: leave it to that program, or take it with --force-conflicts`;

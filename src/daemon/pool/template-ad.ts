@@ -144,7 +144,8 @@ function missingIn(ad: AdLines, slot: AdLines): string[] {
       return;
     }
     const own = kept
-      .replaceAll(/"(?:[^"\\]|\\.)*"/g, '')
+      // Only a string with an end is removed. The rest of an unclosed one is read once, not anew at each quotation mark in it.
+      .replaceAll(/"(?:[^"\\]|\\.)*("?)/g, (whole, end) => (end === '' ? whole : ''))
       .replaceAll(/\bTARGET\s*\.\s*\w+/gi, '')
       .replaceAll(/\bMY\s*\.\s*/gi, '');
     for (const [reference] of own.matchAll(/[A-Za-z_]\w*/g)) follow(reference);

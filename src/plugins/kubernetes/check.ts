@@ -5,6 +5,7 @@ import { accessSource } from '../../clients/kubernetes/place.ts';
 import type { FileKind } from '../../util/file-kinds.ts';
 import { hasCode } from '../../util/files.ts';
 import { whyUnreadable } from '../../util/operator-files.ts';
+import { withoutEnd } from '../../util/without-end.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { CheckContext } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
@@ -107,7 +108,7 @@ async function checkProxy(
   const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);
   const mounts = pilot?.volumeMounts ?? [];
   const serves = mounts.some(
-    ({ mountPath }) => path === mountPath || path.startsWith(`${mountPath.replace(/\/+$/, '')}/`),
+    ({ mountPath }) => path === mountPath || path.startsWith(`${withoutEnd(mountPath, '/')}/`),
   );
   if (pilot === undefined || serves) return [];
   const there =

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { withoutEnd } from '../../util/without-end.ts';
 import { markedId, type MarkedWorker, markedWorker } from '../../worker/marked.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { ObjectMeta } from './state/types.ts';
@@ -33,10 +34,8 @@ export function isLabelValue(text: string): boolean {
 export function labelOf(text: string): string {
   if (isLabelValue(text)) return text;
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 8);
-  const kept = text
-    .replace(/[^A-Za-z0-9_.-]+/g, '-')
-    .slice(0, 54)
-    .replace(/^[-_.]+|[-_.]+$/g, '');
+  const beginning = text.replace(/[^A-Za-z0-9_.-]+/g, '-').slice(0, 54);
+  const kept = withoutEnd(beginning.replace(/^[-_.]+/, ''), '-_.');
   return kept === '' ? digest : `${kept}-${digest}`;
 }
 

@@ -3,6 +3,7 @@ import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import { type Clock, isoSeconds } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
+import { withoutEnd } from '../../util/without-end.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Meta } from './cluster.ts';
 import {
@@ -90,7 +91,7 @@ export class EventWriter {
       const event = {
         apiVersion: 'v1',
         kind: 'Event',
-        metadata: { name: `${name.slice(0, longestName).replace(/[.-]+$/, '')}.${unique}`, namespace },
+        metadata: { name: `${withoutEnd(name.slice(0, longestName), '.-')}.${unique}`, namespace },
         involvedObject: { apiVersion, kind: htcJobKind, namespace, name, uid },
         type,
         reason,

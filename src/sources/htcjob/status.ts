@@ -101,7 +101,7 @@ function idsOf(jobs: readonly Judged[], before: readonly string[]): readonly str
 /** "CLUSTER.PROC" of HTCondor's id, which may name the schedd before it; ids of other backends as they are. */
 function jobIdOf(facts: Pick<JobFacts, 'batchId'> | undefined): string | undefined {
   const id = facts?.batchId ?? undefined;
-  return id === undefined ? undefined : (/(\d+\.\d+)$/.exec(id)?.[1] ?? id);
+  return id === undefined ? undefined : (/(?<!\d)(\d+\.\d+)$/.exec(id)?.[1] ?? id);
 }
 
 function returnCodesOf({ judgement, reports, before }: StatusFacts): readonly ReturnCode[] {

@@ -16,9 +16,8 @@ export type ValueMistake = Pick<Problem, 'severity' | 'code' | 'line' | 'message
 
 // Greedy as Harvester's own: `$A/b` names the variable "A/b", and what follows a closing brace is dropped.
 const reference = /\$\{*([^}]+)\}*/;
-// \W of Python, which knows all letters.
-const nonWord = '[^\\p{L}\\p{N}_]*';
-const json = new RegExp(`^${nonWord}(\\[.*\\]|\\{.*\\})${nonWord}$`, 'su');
+// Outside the first and the last bracket stands only \W of Python, which knows all letters.
+const json = /^(?:[^\p{L}\p{N}_[]*\[.*\][^\p{L}\p{N}_\]]*|[^\p{L}\p{N}_{]*\{.*\}[^\p{L}\p{N}_}]*)$/su;
 
 /**
  * Gives a value its type by Harvester's rules: a value that begins with `$` is replaced as a whole by a variable of the

@@ -112,7 +112,7 @@ function withoutDoubles(ces: readonly ChosenCe[]): ChosenCe[] {
 }
 
 function hostOf(endpoint: string): string {
-  return endpoint.replace(/^\w+:\/\//, '').replace(/[:/].*$/, '');
+  return endpoint.replace(/^\w+:\/\//, '').replace(/[:/].*/s, '');
 }
 
 function listOf(value: string | readonly string[] | undefined): readonly string[] {

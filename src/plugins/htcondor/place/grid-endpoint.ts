@@ -26,7 +26,7 @@ export function elementOf(ce: string | undefined): { readonly computingElement?:
 function bareEndpoint(text: string): string | undefined {
   const endpoint = text
     .replace(/^\w+:\/\//, '')
-    .replace(/\/.*$/, '')
+    .replace(/\/.*/s, '')
     .replace(/^.*@/, '');
   return endpoint === '' ? undefined : endpoint;
 }

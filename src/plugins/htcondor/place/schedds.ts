@@ -22,7 +22,7 @@ export function submissionHostOf({ name, pool }: Pick<Schedd, 'name' | 'pool'>):
 /** Whether a schedd is on this machine, by its name: "HOST" or "SOMETHING@HOST". */
 export function isOfMachine({ name }: Pick<Schedd, 'name'>, hostname: string): boolean {
   const host = name?.replace(/^.*@/, '');
-  const short = (text: string) => text.replace(/\..*$/, '');
+  const short = (text: string) => text.replace(/\..*/s, '');
   // One of the two may be without its domain.
   return (
     host === undefined ||

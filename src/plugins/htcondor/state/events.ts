@@ -124,5 +124,5 @@ function isSameStart({ JobCurrentStartDate: known = 0 }: JobAd, at: number | und
 
 /** "192.0.2.1" of "<192.0.2.1:9618?addrs=...>". */
 function hostOf(address: string): string {
-  return address.replace(/^<?([^:?>]+).*$/, '$1');
+  return address.replace(/^<?([^:?>]+).*/s, '$1');
 }

@@ -1,4 +1,5 @@
 import { fillPlaceholders, type PlaceholderValues } from '../../../util/placeholders.ts';
+import { withoutEnd } from '../../../util/without-end.ts';
 import type { WorkerToStart } from '../../../worker/worker.ts';
 import { labelOfPilot } from '../../contracts/pilot-options.ts';
 import {
@@ -212,7 +213,7 @@ function fillPilot(
   const missing = added.filter(
     ({ volume, mountPath }) =>
       !mounts.some(
-        (one) => one.name === volume.name || withoutSlash(one.mountPath) === withoutSlash(mountPath),
+        (one) => one.name === volume.name || withoutEnd(one.mountPath, '/') === withoutEnd(mountPath, '/'),
       ),
   );
   const volumeMounts = [
@@ -271,8 +272,4 @@ function labels(written: Readonly<Record<string, string>>): Record<string, strin
 
 function autoscaling(safe: boolean | undefined): Record<string, string> {
   return safe === undefined ? {} : { [safeToEvict]: String(safe) };
-}
-
-function withoutSlash(path: string): string {
-  return path.replace(/\/+$/, '');
 }

@@ -1,5 +1,6 @@
 import { similar } from '../../../util/nearest.ts';
 import { toPointer } from '../../../util/located.ts';
+import { withoutEnd } from '../../../util/without-end.ts';
 import { unknownInTemplate } from '../../contracts/placeholders.ts';
 import { identityNames, knownNames, knownPlaceholders, referenceIn } from './environment.ts';
 import { factoryLabel, isLabelValue, queueLabel, workerIdLabel } from '../marks.ts';
@@ -196,7 +197,7 @@ function checkStarter(
 /** The files of a payload have a place of their own. */
 function checkPayload({ volumeMounts = [] }: ContainerShape, at: Path): Finding[] {
   return volumeMounts.flatMap(({ name, mountPath }, index) => {
-    if (name !== payloadVolumeName && mountPath.replace(/\/+$/, '') !== payloadDirectory) return [];
+    if (name !== payloadVolumeName && withoutEnd(mountPath, '/') !== payloadDirectory) return [];
     const message = `${name} at ${mountPath}: the volume ${payloadVolumeName} at ${payloadDirectory} is for the files that a worker gets with its request; choose another name and place`;
     return [{ at: [...at, 'volumeMounts', index], message }];
   });

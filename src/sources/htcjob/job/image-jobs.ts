@@ -1,4 +1,5 @@
 import { readSubmitCommands } from '../../../clients/htcondor/submit-commands.ts';
+import { withoutEnd } from '../../../util/without-end.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 import { payloadBounds, payloadProblems } from '../../../worker/payload-check.ts';
 import type { Payload, PayloadFile } from '../../../worker/payload.ts';
@@ -196,7 +197,7 @@ function imageProblems(image: string, runtime: Runtime, imagePaths: readonly str
   if (!isPath) return runtime !== 'container' || isPlain(image) ? [] : wrong('a name has no ".." in it');
   // Beside the script, where the template of the queue may have brought it.
   if (runtime !== 'container' && image.startsWith('./') && isPlain(image.slice(2))) return [];
-  if (isPlain(image.replace(/\/+$/, '').slice(1)) && placeOfImage(image, imagePaths) !== undefined) return [];
+  if (isPlain(withoutEnd(image, '/').slice(1)) && placeOfImage(image, imagePaths) !== undefined) return [];
   return wrong(
     `a path must be below ${imagePaths.join(', ') || 'no directory'} (imagePaths of sources.htcjob)`,
   );
@@ -208,8 +209,8 @@ function isPlain(path: string): boolean {
 }
 
 function placeOfImage(image: string, imagePaths: readonly string[] = []): string | undefined {
-  const path = image.replace(/\/+$/, '');
-  return imagePaths.find((directory) => path.startsWith(`${directory.replace(/\/+$/, '')}/`));
+  const path = withoutEnd(image, '/');
+  return imagePaths.find((directory) => path.startsWith(`${withoutEnd(directory, '/')}/`));
 }
 
 /** Those that would change how the image is run. */

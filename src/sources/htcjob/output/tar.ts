@@ -68,8 +68,8 @@ export class TarReader {
       const isMeta = type === 'L' || type === 'K' || type === 'x' || type === 'g';
       if (isMeta) {
         const text = await this.#text(numberIn(header, 124, 12));
-        if (type === 'L') long.name = text.replace(/\0.*$/s, '');
-        if (type === 'K') long.linkName = text.replace(/\0.*$/s, '');
+        if (type === 'L') long.name = text.replace(/\0.*/s, '');
+        if (type === 'K') long.linkName = text.replace(/\0.*/s, '');
         if (type === 'x') Object.assign(long, paxFacts(text));
         continue;
       }
