@@ -47,7 +47,7 @@ describe('B9: KerberosCredManager with a Secret', () => {
     kdc = await ownKdc();
     process.env['KRB5_CONFIG'] = kdc.config;
     keytab = readFileSync(kdc.keytab);
-    await admin('addprinc -pw "another password" -maxlife "20 seconds" other@EXAMPLE.ORG');
+    await admin('addprinc -pw "another password" -maxlife "600 seconds" other@EXAMPLE.ORG');
   });
 
   after(async () => {
