@@ -27,6 +27,16 @@ export function distrust(schema: unknown): void {
   if (typeof schema === 'object' && schema !== null) foreign.add(schema);
 }
 
+const ajvOfFirst = new Ajv({ ...ajvOptions, allErrors: false, validateSchema: false });
+const compiledForFirst = new WeakMap<TSchema, ValidateFunction>();
+
+/** The same for what others send, which may be wrong in a hundred thousand places: the first mistake alone is found. */
+export function checkFirst<T extends TSchema>(schema: T, value: unknown): Checked<Static<T>> {
+  const validate = compiledForFirst.get(schema) ?? ajvOfFirst.compile(schema);
+  compiledForFirst.set(schema, validate);
+  return verdict(validate, value);
+}
+
 /** Checks a copy of `value` and fills in the schema's defaults. Each schema is compiled once. */
 export function check<T extends TSchema>(schema: T, value: unknown): Checked<Static<T>> {
   let validate = compiled.get(schema);

@@ -19,6 +19,9 @@ export interface SchemaProblem {
 /** Levels of lists and objects that a value may have: no schema has so many, and to copy or show what is deeper may need more stack than there is. */
 const deepest = 100;
 
+/** Mistakes that are told: a file has fewer, and a value of a hundred thousand wrong items is wrong for one reason. */
+const mostErrors = 1000;
+
 /** Has a copy of `value` judged by a function that Ajv made of a schema, which fills in the schema's defaults. */
 export function verdict<T>(validate: ValidateFunction, value: unknown): Checked<T> {
   if (isDeeper(value, deepest)) {
@@ -30,7 +33,8 @@ export function verdict<T>(validate: ValidateFunction, value: unknown): Checked<
   return { ok: false, problems: describe(validate.errors ?? []) };
 }
 
-function describe(errors: readonly ErrorObject[]): SchemaProblem[] {
+function describe(all: readonly ErrorObject[]): SchemaProblem[] {
+  const errors = all.slice(0, mostErrors);
   // An `anyOf` reports every branch and then itself; the last says it best when its schema has a description.
   const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath);
   return errors
@@ -91,7 +95,17 @@ const atLeast = (count: number, what: string) => `at least ${count} ${what}${cou
 
 /** An item of a list, or a part of an object, is as secret as all of it. */
 function shownAt(path: readonly string[], data: unknown): unknown {
-  return path.some((key) => withoutSecrets(key, data) === hidden) ? hidden : withoutSecrets('', data);
+  const shown = excerptOf(data);
+  return path.some((key) => withoutSecrets(key, shown) === hidden) ? hidden : withoutSecrets('', shown);
+}
+
+/** As much of a value as can be shown of it. */
+function excerptOf(value: unknown, levels = 4): unknown {
+  if (typeof value === 'string') return value.slice(0, 2000);
+  if (typeof value !== 'object' || value === null) return value;
+  const some = Object.entries(value).slice(0, 20);
+  const inner = some.map(([key, one]) => [key, levels === 0 ? '...' : excerptOf(one, levels - 1)] as const);
+  return Array.isArray(value) ? inner.map(([, one]) => one) : Object.fromEntries(inner);
 }
 
 function show(value: unknown): string {

@@ -1,7 +1,7 @@
 /** Checks the bodies that interLink sends. A schema names only the parts that thresher reads, and lets all others through. */
 import type { TSchema } from 'typebox';
 import Type from '../../util/type.ts';
-import { check } from '../../util/schema.ts';
+import { checkFirst } from '../../util/schema.ts';
 import type { LogStruct, Pod, RetrievedPodData } from './wire.ts';
 
 /** A body as it was meant, or one sentence for each mistake. */
@@ -201,7 +201,7 @@ export function readLogRequest(body: unknown): Read<LogStruct> {
 }
 
 function read<T>(schema: TSchema, body: unknown): Read<T> {
-  const checked = check(schema, body);
+  const checked = checkFirst(schema, body);
   // The schemas say of each part that wire.ts names what wire.ts says of it.
   if (checked.ok) return { ok: true, value: checked.value as T };
   const sentences = checked.problems.map(({ pointer, message }) => `${pointer || 'the body'}: ${message}`);

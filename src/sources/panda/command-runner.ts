@@ -56,7 +56,8 @@ export class CommandRunner {
   async resume(desk: Desk, signal: AbortSignal): Promise<void> {
     const left = this.#parts.memory.commands;
     this.#unacknowledged = idsOf(left);
-    await this.#carryOut(left, desk, signal);
+    // A kill may have been carried out, and not written down: it must not end what was made since.
+    await this.#carryOut(left, desk, signal, ({ taken = Infinity }) => taken);
   }
 
   /** @returns whether there may be more */
@@ -67,7 +68,8 @@ export class CommandRunner {
     const outcome = await api.acquireCommands(atOnce, signal);
     health.note('commands', outcome);
     if (outcome.kind === 'failed') return false;
-    const commands = this.#notDone(outcome.data);
+    const taken = this.#parts.clock.now();
+    const commands = this.#notDone(outcome.data).map((command) => ({ ...command, taken }));
     if (commands.length > 0)
       await memory.change((kept) => ({ ...kept, commands: [...kept.commands, ...commands] }));
     this.#unacknowledged = [...this.#unacknowledged, ...idsOf(outcome.data)].slice(-mostUnacknowledged);
@@ -102,7 +104,12 @@ export class CommandRunner {
    * In their order: a kill must not reach the workers of a later order. Of several orders of one site the last one alone counts.
    * @returns how many were of use
    */
-  async #carryOut(commands: readonly PandaCommand[], desk: Desk, signal: AbortSignal): Promise<number> {
+  async #carryOut(
+    commands: LinkMemory['commands'],
+    desk: Desk,
+    signal: AbortSignal,
+    madeUntil: (command: LinkMemory['commands'][number]) => number = () => Infinity,
+  ): Promise<number> {
     const { memory, log, clock } = this.#parts;
     const replaced = replacedIn(commands);
     let useful = 0;
@@ -125,7 +132,7 @@ export class CommandRunner {
       const isReplaced = replaced.has(given);
       const outcome = isReplaced
         ? 'a later order of the site came with it'
-        : await this.#obey(read, id, desk, signal);
+        : await this.#obey(read, { id, madeUntil: madeUntil(given) }, desk, signal);
       over.push(given);
       if (!isReplaced && read.kind !== 'unknown') {
         useful++;
@@ -140,7 +147,12 @@ export class CommandRunner {
     return useful;
   }
 
-  async #obey(command: ServerCommand, id: number, desk: Desk, signal: AbortSignal): Promise<string> {
+  async #obey(
+    command: ServerCommand,
+    { id, madeUntil }: { readonly id: number; readonly madeUntil: number },
+    desk: Desk,
+    signal: AbortSignal,
+  ): Promise<string> {
     const { orders, statistician, host, reportAgain, log } = this.#parts;
     switch (command.kind) {
       case 'set-workers': {
@@ -152,7 +164,7 @@ export class CommandRunner {
         return `no queue with runMode slave here serves ${site}`;
       }
       case 'kill':
-        return killed(command.filter, desk, host);
+        return killed(command.filter, desk, host, madeUntil);
       case 'kill-ids': {
         const ids = new Set(command.workerIds);
         return end(
@@ -192,11 +204,14 @@ export class CommandRunner {
   }
 }
 
-async function killed(filter: KillFilter, desk: Desk, host: string): Promise<string> {
+/** @param madeUntil ms UTC: workers that were made later are not meant */
+async function killed(filter: KillFilter, desk: Desk, host: string, madeUntil: number): Promise<string> {
   const empty = emptyKeysOf(filter);
   if (empty.length > 0)
     return `no worker is meant: ${empty.join(', ')} is an empty list or absent ("ALL" means all)`;
-  return end(desk, (news) => isMeant(news, filter, host), 'the PanDA server asked for its end');
+  const isOne = (news: WorkerNews) =>
+    isMeant(news, filter, host) && (news.worker.creationTime ?? 0) <= madeUntil;
+  return end(desk, isOne, 'the PanDA server asked for its end');
 }
 
 function idsOf(commands: readonly PandaCommand[]): number[] {

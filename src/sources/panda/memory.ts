@@ -41,6 +41,8 @@ const Kept = Type.Object({
       params: Type.Optional(Type.Unknown()),
       creation_date: Type.Optional(Type.Unknown()),
       wrong: Type.Optional(Type.String()),
+      /** When it came, ms UTC; absent in files of before. */
+      taken: Type.Optional(Type.Number()),
     }),
   ),
   /** The last commands that were carried out, by their keys: an answer may come twice. */

@@ -190,6 +190,18 @@ describe('commands of the PanDA server at work', () => {
     expect([again.shown.length, killed()]).to.deep.equal([1, [1, 3]]);
   });
 
+  it('hole 4: KILL_WORKERS that was carried out and not written down ends nothing that was made since', async () => {
+    give(['KILL_WORKERS', { ...all, status: ['running'] }]);
+    await runner.poll(desk, signal);
+    const kept = new LinkMemory(memoryFor());
+    kept.take(writtenThen);
+    await parts.clock.advance(60_000);
+    await parts.ledger.intend([workerOf(9, { queue: 'S' })]);
+    for (const workerId of [2, 9]) await parts.ledger.change([{ workerId, to: 'running', source: 'test' }]);
+    await runnerWith(kept).resume(desk, signal);
+    expect([killed(), parts.ledger.live.get(9)?.killed]).to.deep.equal([[1, 2], false]);
+  });
+
   it('hole 4: without a time are carried out once where they say the same', async () => {
     for (const created of [undefined, 'Fri, 27 Nov 2026 08:00:00 GMT'] as const) {
       const kill = {
