@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isoTime, systemClock } from '../../src/util/clock.ts';
+import { isoSeconds, isoTime, systemClock } from '../../src/util/clock.ts';
 
 describe("the system's clock", () => {
   it('sleeps as long as it is told', async () => {
@@ -36,7 +36,8 @@ describe("the system's clock", () => {
     await sleep;
   });
 
-  it('shows times in UTC with milliseconds', () => {
+  it('shows times in UTC with milliseconds, and what is no time as it is', () => {
     expect(isoTime(Date.UTC(2026, 0, 2, 3, 4, 5, 6))).to.equal('2026-01-02T03:04:05.006Z');
+    expect([isoTime(1e300), isoSeconds(9e15)]).to.deep.equal(['1e+300 ms', '9000000000000000 ms']);
   });
 });

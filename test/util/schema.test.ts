@@ -2,7 +2,7 @@ import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import Type from 'typebox';
 import { builtInPlugins } from '../../src/plugins/registry.ts';
-import { ajvOptions, check, distrust } from '../../src/util/schema.ts';
+import { ajvOptions, check, checkFirst, distrust } from '../../src/util/schema.ts';
 
 const Sample = Type.Object(
   {
@@ -193,6 +193,10 @@ describe('a schema', () => {
     });
     const checked = check(Sample, { on: 'x-'.repeat(5e5), ['k'.repeat(1e6)]: 1 });
     for (const { message } of checked.ok ? [] : checked.problems) expect(message.length).to.be.below(300);
+    const many = Array.from({ length: 100_000 }, () => ({ on: 'x' }));
+    const [all, first] = [check, checkFirst].map((by) => by(Type.Array(Sample), many));
+    expect(all?.ok === false && all.problems.length).to.equal(1000);
+    expect(first?.ok === false && first.problems).to.have.length(1);
   });
 
   it('names all mistakes at once', () => {

@@ -21,10 +21,11 @@ describe('the writer of observations, while a worker is being submitted', () => 
   let store: Store;
   let ledger: Ledger;
   let writer: ObservationWriter;
+  let log: ReturnType<typeof recordingLog>;
 
   beforeEach(async () => {
     store = await openStore(':memory:', 'factory');
-    const log = recordingLog();
+    log = recordingLog();
     const events = factoryEvents(log);
     ledger = new Ledger(store, systemClock, log, events);
     writer = new ObservationWriter(ledger, systemClock, log, events);
@@ -73,6 +74,32 @@ describe('the writer of observations, while a worker is being submitted', () => 
     writer.add(seen(2, { computingElement: 'ce.site.test:9619' }));
     await writer.flushed();
     expect(await computingElement()).to.equal('ce.site.test:9619');
+  });
+
+  it('hole 8: writes of an observation what there can be, and of a batch all that the database takes', async () => {
+    writer.add(
+      seen(2, { exitCode: 1.5, startTime: 1e300, endTime: 5.5, status: 'running', nativeStatus: 'R' }),
+    );
+    await writer.flushed();
+    const { status, exitCode, startTime, endTime } = (await store.workers.byId(2)) ?? {};
+    expect({ status, exitCode, startTime, endTime }).to.deep.equal({
+      status: 'running',
+      exitCode: null,
+      startTime: null,
+      endTime: 6,
+    });
+    await ledger.intend(Array.from({ length: 100 }, (_, index) => workerOf(100 + index)));
+    const change = ledger.change.bind(ledger);
+    ledger.change = (changes) =>
+      changes.some(({ workerId }) => workerId < 150)
+        ? Promise.reject(new Error('invalid input syntax for type bigint: "1.5"'))
+        : change(changes);
+    for (let id = 100; id < 200; id++) writer.add(seen(id));
+    await until('the others are written', async () => (await statusOf(199)).status === 'submitted');
+    await writer.flushed();
+    const written = await Promise.all(Array.from({ length: 100 }, (_, index) => statusOf(100 + index)));
+    expect(written.filter((one) => one.status === 'submitted')).to.have.length(50);
+    expect(log.lines.filter(({ message }) => /left out/.test(message))).to.have.length(50);
   });
 
   it('writes observations of other workers meanwhile', async () => {

@@ -60,6 +60,19 @@ describe('ads in the text of HTCondor', () => {
     ]);
   });
 
+  it('hole 8: a value keeps its blanks within, and loses those around it', () => {
+    const blanks = ' '.repeat(60_000);
+    const [ad = new Map<string, string>()] = parseAds(` A =\t"b${blanks}c" \t\nB == 1\n C=D = E\n2 = 3\n`);
+    expect([...ad]).to.deep.equal([
+      ['a', `"b${blanks}c"`],
+      ['c', 'D = E'],
+    ]);
+  });
+
+  it('hole 8: names of an expression with a string without end are those before it', () => {
+    expect([...referencesIn(`A + "${'\\"'.repeat(60_000)} + B`).own]).to.deep.equal(['a']);
+  });
+
   it('names are told from functions, strings, numbers and words', () => {
     const { own, target } = referencesIn(
       'TARGET.Memory >= RequestMemory && MY.Wants is true && regexp("OpSys", Arch) && 1e5 > ifThenElse(isUndefined(X), 2, y)',

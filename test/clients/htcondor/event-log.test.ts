@@ -317,6 +317,14 @@ describe('event logs of HTCondor', () => {
     );
   });
 
+  it('hole 8: of a hundred thousand torn records are one garbage, and what follows is read', () => {
+    for (const torn of ['{\n', '<c>\n<a n=""><c>\n', '000 (012.003.000) x\n']) {
+      const { events, garbage } = read(`${torn.repeat(100_000)}${json(11, {})}`);
+      expect(events, torn).to.deep.equal(read(json(11, {})).events);
+      expect(garbage.map(({ bytes }) => bytes)).to.deep.equal([torn.length * 100_000]);
+    }
+  });
+
   it('tell where garbage stands and how it begins', () => {
     const { garbage } = read(`${json(11, {})}what is this\n${json(11, {})}`);
     expect(garbage).to.deep.equal([{ at: json(11, {}).length, bytes: 13, excerpt: 'what is this' }]);

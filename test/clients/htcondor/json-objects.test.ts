@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { Lines } from '../../../src/clients/htcondor/ad-text.ts';
 import { type Ad, JsonObjects } from '../../../src/clients/htcondor/json-objects.ts';
 
 describe('a list of ads as it arrives', () => {
@@ -31,6 +32,13 @@ describe('a list of ads as it arrives', () => {
       expect(objects.complete, text.slice(0, length)).to.equal(false);
     }
     expect(new JsonObjects().complete).to.equal(true);
+  });
+
+  it('hole 8: has no ad without end, and a text no such line', () => {
+    const endless = 'x'.repeat(5_000_000);
+    expect(() => new JsonObjects().push(`[{"a":"${endless}`)).to.throw(SyntaxError, 'more than 4194304');
+    expect(() => new Lines().push(endless)).to.throw(SyntaxError, 'more than 4194304');
+    expect(new Lines().push(`${endless}\n`)).to.deep.equal([endless]);
   });
 
   it('is nothing else than a list of objects', () => {

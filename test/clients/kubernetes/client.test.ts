@@ -225,6 +225,25 @@ describe('a client of the Kubernetes API', () => {
     expect(server.requests).to.have.length(3);
   });
 
+  it('hole 8: takes no answer of millions of values, and no list without end', async () => {
+    const client = connect();
+    const list = () => failure(client.list(path, { signal }, ({ metadata }) => metadata?.name));
+    server.next(
+      json(200, { metadata: { resourceVersion: '1' }, items: Array.from({ length: 500_000 }, () => ({})) }),
+    );
+    const { code, message } = await list();
+    expect([code, message]).to.deep.equal([
+      'kubernetes-no-api',
+      message.match(/.*more than 400000 values.*/)?.[0],
+    ]);
+    server.always(
+      json(200, { metadata: { resourceVersion: '1', continue: 'x' }, items: [{ metadata: { name: 'a' } }] }),
+    );
+    expect((await list()).message).to.contain('a page behind which it is itself the next one');
+    // The one after it was asked for while it was read.
+    expect(server.requests.length).to.be.within(3, 4);
+  });
+
   it('does not take a yes that is no answer of the API for one', async () => {
     const client = connect();
     server.next((response) => {

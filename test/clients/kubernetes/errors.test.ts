@@ -27,6 +27,12 @@ describe("an API server's refusal", () => {
       );
   });
 
+  it('hole 8: of a text without end its beginning counts', () => {
+    const long = 'admission webhook '.repeat(20_000);
+    expect(refusal(422, 'Invalid', long).code).to.equal('kubernetes-invalid');
+    expect(refusal(422, 'Invalid', `${long} denied`).code).to.equal('kubernetes-invalid');
+  });
+
   const cases: [what: string, failure: ReturnType<typeof refusal>, code: string, message: string][] = [
     [
       'a missing login',

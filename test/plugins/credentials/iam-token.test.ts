@@ -85,6 +85,17 @@ describe('IamTokenCredManager', () => {
     expect(readdirSync(out)).to.deep.equal([md5(ce)]);
   });
 
+  it('hole 8: takes no answer that no issuer gives by its size', async () => {
+    const large = { access_token: 'a', token_type: 'bearer', more: 'x'.repeat(2_000_000) };
+    const many = { ...large, more: Array.from({ length: 20_000 }, () => 1) };
+    for (const body of [large, many]) {
+      issuer.answer = () => ({ statusCode: 200, body });
+      const [said = ''] = await renewed(manager());
+      expect(said).to.match(/^credential-issuer: token issuer \S+ gave an answer that is too large$/);
+    }
+    expect(readdirSync(out)).to.deep.equal([]);
+  });
+
   it('asks for the audience that each kind of computing element wants', async () => {
     writeFileSync(join(configDir, 'list'), '\n# more\nother.example.org:9619  \nce.example.org:9619\n');
     const target_list = [

@@ -7,6 +7,13 @@ import { workerOf } from '../../support/samples.ts';
 describe('the marks of a job', () => {
   const ad = { ClusterId: 12, ProcId: 3, harvesterWorkerID: '7', JobStatus: 2 };
 
+  it('hole 8: leave out numbers and times that there are not: one of them would keep all other jobs from being seen', () => {
+    const odd = { ...ad, ExitCode: 1.5, EnteredCurrentStatus: 1e15, JobStartDate: -1e300, NumJobStarts: 2 };
+    expect(jobOf(odd, true)?.ad).to.deep.equal({ ClusterId: 12, ProcId: 3, JobStatus: 2, NumJobStarts: 2 });
+    for (const one of [{ ClusterId: 1.5 }, { ProcId: 1e300 }])
+      expect(jobOf({ ...ad, ...one }, true)).to.equal(undefined);
+  });
+
   it('give back who the worker is, whatever it is called', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), (name, queue) => {

@@ -55,6 +55,60 @@ describe('a Pod becomes a job', () => {
     expect(linesOf(plan, 'e1', 'env')).to.include('GREETING=hello "world"; $HOME `id` ü');
   });
 
+  describe('hole 8: in time and memory that its size allows', () => {
+    const long = 'x'.repeat(50_000);
+    const named = (times: number) => ({ args: Array.from({ length: 20 }, () => '$(A)'.repeat(times)) });
+    it('variables in it stand for no more than a job takes', () => {
+      const env = [{ name: 'A', value: long }];
+      expect(refusals(podData({ env, ...named(2000) }))).to.deep.equal([
+        '/pod/spec: the variables in commands and paths of the Pod stand for more than a job takes: 1048576 bytes (1 MiB)',
+      ]);
+      expect(linesOf(planned(podData({ env, command: ['$(A)$(A)'] })), 'c0', 'word')).to.deep.equal([
+        long + long,
+      ]);
+    });
+    it('a word, a path and a flag that begin names and quotes without end stay what they are', () => {
+      const open = '$('.repeat(50_000);
+      expect(linesOf(planned(podData({ command: [open, `${open})`, '$$($(A)'] })), 'c0', 'word')).to.deep.equal([
+        open,
+        `${open})`,
+        '$($(A)',
+      ]);
+      const flags = { annotations: { 'slurm-job.vk.io/flags': `+A = 1; +B = "${'\\"'.repeat(40_000)}` } };
+      expect(refusals(podData({}, {}, flags), { submitCommands: ['*'] })).to.have.length(1);
+    });
+    it('containers, volumes and mounts have a number, and its text a length', () => {
+      const many = <T>(count: number, one: (index: number) => T) =>
+        Array.from({ length: count }, (_, index) => one(index));
+      const [found = ''] = refusals(
+        podData({}, { containers: many(51, (at) => ({ name: `c${at}`, image: 'busybox' })) }),
+      );
+      expect(found).to.equal('/pod/spec: the Pod has 51 containers; a job has 50 at most');
+      const mounts = podData(
+        { volumeMounts: many(501, () => mount('v')) },
+        { volumes: many(501, () => ({ name: 'v' })) },
+      );
+      expect(refusals(mounts)).to.deep.equal([
+        '/pod/spec: the Pod has 501 volumes; a job has 500 at most',
+        '/pod/spec: the Pod has 501 mounts; a job has 500 at most',
+      ]);
+      expect(refusals(podData({ args: ['x'.repeat(3_000_000)] }))[0]).to.match(
+        /^\/pod: the Pod has 3\d{6} bytes/,
+      );
+    });
+    it('a volume has as many files as there are, of which none is a directory, too', () => {
+      const data = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`k${at}`, '']));
+      const container = [{ name: 'main', configMaps: [configMap('m', { ...data, d: '', dd: '' })] }];
+      const items = [...Object.keys(data), 'dd'].map((key) => ({ key, path: key === 'dd' ? 'd/e' : key }));
+      const withItems = (more: object[]) =>
+        withVolume({ configMap: { name: 'm', items: [...items, ...more] as never } }, { container });
+      expect(volumeFiles(planned(withItems([])))).to.have.length(5001);
+      expect(refusals(withItems([{ key: 'd', path: 'd' }]))).to.deep.equal([
+        '/pod/spec/volumes/0: volume v: "d" cannot be a file and a directory of other files',
+      ]);
+    });
+  });
+
   describe('hole 2: mounts nothing in the place of which another container could put a link', () => {
     const volumes: readonly Volume[] = [
       { name: 'v', emptyDir: {} },
