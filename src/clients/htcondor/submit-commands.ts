@@ -1,4 +1,6 @@
-import { commandRefusal, comparedName, shown } from './submit-names.ts';
+import { constants } from 'node:os';
+import { endlessIn, endlessReason, expressionRefusal } from './expression.ts';
+import { commandRefusal, comparedName, isListed, shown } from './submit-names.ts';
 
 /** Commands by their names as written, `request_cpus` or `+MaxRuntime`, with their values. */
 export type SubmitCommands = Readonly<Record<string, string>>;
@@ -53,6 +55,12 @@ export function readSubmitCommands(text: string, added: readonly string[] = []):
       }
     }
   }
+  for (const key of endlessIn(commands)) {
+    const line = lines.get(comparedName(key)) ?? 0;
+    problems.push({ line, message: `line ${line}, ${shown(key)}: ${endlessReason}` });
+    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- it is an own object, by the names of commands
+    delete commands[key];
+  }
   return { commands, problems };
 }
 
@@ -82,8 +90,54 @@ function valueRefusal(key: string, value: string): string | undefined {
   if (value.endsWith('\\'))
     return 'its value ends with a backslash, by which the next line would be a part of it';
   const macro = (/\$\$/.exec(value) ?? /\$\w*\(/.exec(value.replaceAll(ownNumbers, '')))?.[0];
-  if (macro === undefined) return joined.has(key.toLowerCase()) ? wholeRefusal(value) : undefined;
+  if (macro === undefined) return formRefusal(key.toLowerCase(), value);
   return `"${macro}" begins a macro, which could bring in what is not in the text; only $(ClusterId) and $(ProcId) are taken`;
+}
+
+/** Characters of a value that is a text. */
+const longestText = 1000;
+
+/** Commands whose values are no expressions, with what they may be: HTCondor names the command in none of its words about a wrong one. */
+const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean; readonly right: string }>> =
+  {
+    ...Object.fromEntries(
+      ['accounting_group', 'project_name', 'batch_name', 'description'].map((key) => [
+        key,
+        {
+          fits: (value: string) => value.length <= longestText,
+          right: `a text of at most ${longestText} characters`,
+        },
+      ]),
+    ),
+    ...Object.fromEntries(
+      ['prio', 'priority'].map((key) => [
+        key,
+        { fits: (value: string) => /^[+-]?\d{1,9}$/.test(value), right: 'a whole number' },
+      ]),
+    ),
+    kill_sig: {
+      fits: (value) => Object.hasOwn(constants.signals, value) || /^[1-9]\d?$/.test(value),
+      right: 'the name of a signal, as SIGTERM',
+    },
+    concurrency_limits: {
+      fits: (value) =>
+        value.length <= longestText &&
+        value.split(',').every((one) => /^\s*[A-Za-z_][\w.]*(:\d+(\.\d+)?)?\s*$/.test(one)),
+      right: 'names with commas between them, each with ":" and a number or without',
+    },
+  };
+
+function formRefusal(key: string, value: string): string | undefined {
+  const form = forms[key];
+  if (form !== undefined)
+    return form.fits(value) ? undefined : `its value is ${shown(value)}; it must be ${form.right}`;
+  // Of other commands an administrator knows what they are.
+  const isExpression = isListed(key) || /^(\+|my\.)/.test(key);
+  const plain = value.replaceAll(ownNumbers, '0');
+  return (
+    (joined.has(key) ? wholeRefusal(value) : undefined) ??
+    (isExpression ? expressionRefusal(plain) : undefined)
+  );
 }
 
 /** Expressions that a template's of the same name counts beside. */

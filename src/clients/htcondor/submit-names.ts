@@ -53,7 +53,7 @@ export const allowedCommands: readonly AllowedNames[] = [
       ...['periodic_hold', 'periodic_hold_reason', 'periodic_hold_subcode', 'periodic_release'],
       ...['periodic_remove', 'periodic_vacate'],
     ],
-    why: 'expressions over the ad of the job itself, which change its own state alone',
+    why: 'expressions over the ad of the job itself, which change its own state alone; all expressions have bounds (expression.ts)',
   },
 ];
 
@@ -217,7 +217,7 @@ const listed: ReadonlySet<string> = new Set([
   ...allowedAttributes.flatMap(({ names }) => names.map((name) => `+${name.toLowerCase()}`)),
 ]);
 
-function isListed(key: string): boolean {
+export function isListed(key: string): boolean {
   return listed.has(comparedName(key));
 }
 

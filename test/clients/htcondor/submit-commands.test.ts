@@ -243,6 +243,77 @@ describe('commands of a submit description that a third party writes', () => {
     for (const line of lines) expect(refused(line), line).to.deep.equal([]);
   });
 
+  describe('hole 1: have values that end no daemon of HTCondor, whatever its recursion and memory', () => {
+    const tenfold = (levels: number): string =>
+      levels === 0 ? '"x"' : `replaceall("x","xxxxxxxxxx",${tenfold(levels - 1)})`;
+    const long: Readonly<Record<string, readonly [line: string, why: RegExp]>> = {
+      'negations of each other': [`requirements = ${'!'.repeat(300)}true`, /more than 200 operators$/],
+      'a long sum': [`rank = ${'1+'.repeat(300)}1`, /more than 200 operators$/],
+      'a long list': [`requirements = member(1, {${'1,'.repeat(300)}1})`, /more than 200 operators$/],
+      'a long text': [
+        `periodic_hold_reason = "${'x'.repeat(5000)}"`,
+        /has 5002 characters; it may have 4096$/,
+      ],
+      'deep brackets': [
+        `+WantOS = ${'('.repeat(60)}1${')'.repeat(60)}`,
+        /more than 50 brackets in each other$/,
+      ],
+      'a text that grows tenfold at each level': [
+        `periodic_hold_reason = ${tenfold(6)}`,
+        /it calls "replaceall"/,
+      ],
+      'a text of texts': ['+WantOS = strcat(WantOS, "a")', /it calls "strcat"/],
+      'an expression in a text': ['rank = eval("Rank")', /it calls "eval"/],
+      'an ad of its own': ['+WantOS = [a = 1]', /"= 1]" is no part of an expression$/],
+      'a bracket that is not closed': ['concurrency_limits_expr = (1', /"\(" is not closed$/],
+      'a wrong order': ['prio = high', /its value is "high"; it must be a whole number$/],
+      'no signal': ['kill_sig = SIGFOO', /it must be the name of a signal, as SIGTERM$/],
+      'no names of limits': ['concurrency_limits = 1 2', /it must be names with commas between them/],
+      'a long name': [`batch_name = ${'x'.repeat(1001)}`, /a text of at most 1000 characters$/],
+    };
+    for (const [what, [line, why]] of Object.entries(long))
+      it(`refuse ${what}`, () => {
+        const [message = '', ...more] = refused(line);
+        expect(message).to.match(why);
+        expect([more, read(line).commands]).to.deep.equal([[], {}]);
+      });
+
+    it('refuse expressions that together take any number of steps, or that go in a circle', () => {
+      const sum = (name: string) => Array.from({ length: 20 }, () => name).join('+');
+      const chain = [
+        'rank = 1 + 1',
+        `periodic_hold = ${sum('Rank')} > 1`,
+        `periodic_release = ${sum('my.PeriodicHold')} > 1`,
+        `request_memory = ${sum('PeriodicRelease')}`,
+        '+WantOS = BigMemJob',
+        'MY.BigMemJob = wantos',
+      ];
+      const { commands, problems } = read(chain.join('\n'));
+      expect(Object.keys(commands)).to.deep.equal(['rank', 'periodic_hold', 'periodic_release']);
+      expect(problems.map(({ line }) => line)).to.deep.equal([4, 5, 6]);
+      expect(problems[0]?.message).to.equal(
+        'line 4, "request_memory": with the other commands that it names it takes more than 2000 steps',
+      );
+    });
+
+    it('take those of users', () => {
+      for (const line of [
+        'request_memory = ifThenElse(MemoryUsage =!= undefined, max({MemoryUsage * 3 / 2, 2000}), 2000)',
+        'request_memory = 2 GB',
+        'request_disk = 20480K',
+        'requirements = TARGET.HasSingularity is true && versionGE(split_version, "1.2") || stringListIMember("a", X)',
+        'rank = -LoadAvg*1e3 + (Memory >= 2048 ? KFlops : .5)',
+        'periodic_hold_reason = ifThenElse(JobStatus == 2, "too \\\\ long (h)", "x")',
+        'concurrency_limits = licence:2, XSW_sw.a:1.5,other',
+        'kill_sig = SIGUSR1',
+        'prio = -3',
+        "+MaxRuntime = 'Odd name' + $(ProcId)",
+        'description = a (b [c "d',
+      ])
+        expect(refused(line), line).to.deep.equal([]);
+    });
+  });
+
   it('keep a "$" that begins no macro', () => {
     expect(read('requirements = regexp("^a$", Machine)').problems).to.deep.equal([]);
     expect(submitText('regexp("^a$", Machine)')).to.equal('regexp("^a$(DOLLAR)", Machine)');

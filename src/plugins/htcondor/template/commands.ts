@@ -1,3 +1,4 @@
+import { endlessIn, endlessReason } from '../../../clients/htcondor/expression.ts';
 import { type SubmitCommands, submitRefusal, submitText } from '../../../clients/htcondor/submit-commands.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 import type { Values } from './placeholders.ts';
@@ -44,8 +45,9 @@ export function withCommands(
   commands: SubmitCommands = {},
   allowed: readonly string[] = [],
 ): readonly Statement[] {
+  const tooMuch = endlessIn(commands);
   const added = Object.entries(commands).map(([key, value]): Command => {
-    const refusal = submitRefusal(key, value, allowed);
+    const refusal = submitRefusal(key, value, allowed) ?? (tooMuch.includes(key) ? endlessReason : undefined);
     if (refusal !== undefined)
       throw new ThresherError(
         'payload-wrong',

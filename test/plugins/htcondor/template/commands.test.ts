@@ -53,7 +53,7 @@ describe('commands of a payload in a submit description', () => {
       ['attributes: {ConcurrencyLimits: a}', 'concurrency_limits'],
       ['MY.PeriodicRemove: A > 1', 'periodic_remove'],
     ] as const)
-      expect(() => last(text, { [key]: '1' }), text).to.throw(
+      expect(() => last(text, { [key]: key === 'concurrency_limits' ? 'b' : '1' }), text).to.throw(
         /the template of the queue has .*, which counts for all/,
       );
     for (const text of [
