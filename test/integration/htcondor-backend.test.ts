@@ -210,6 +210,23 @@ describe('jobs of HTCondor', () => {
     expect((await submitter.find([worker], signal)).get(worker.workerId)).to.deep.equal({ kind: 'absent' });
   });
 
+  it('are refused for good where HTCondor takes them without the commands of their payload', async () => {
+    backend.template('good.yaml', 'exit 0', {});
+    backend.template('bad.yaml', 'exit 0', { requirements: 'a ==' });
+    for (const [templateFile, submit, permanent] of [
+      ['good.yaml', { rank: '3 +' }, true],
+      ['good.yaml', { concurrency_limits_expr: '1 +' }, true],
+      ['bad.yaml', { rank: '3' }, false],
+      ['bad.yaml', { rank: '3 +' }, false],
+    ] as const) {
+      const section = { templateFile, logDir: 'logs' };
+      const submitter = backend.plugin('submitter', backend.context(), section);
+      const worker = { ...backend.worker(), payload: { submit } };
+      const outcome = (await submitter.submit([worker], signal)).get(worker.workerId);
+      expect(outcome, JSON.stringify([templateFile, submit])).to.deep.include({ kind: 'rejected', permanent });
+    }
+  });
+
   for (const kind of ['local', 'remote'] as ScheddKind[]) {
     describe(`on a ${kind} schedd`, () => {
       beforeEach(async () => {

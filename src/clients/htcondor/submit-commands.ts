@@ -116,7 +116,7 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
       ]),
     ),
     kill_sig: {
-      fits: (value) => Object.hasOwn(constants.signals, value) || /^[1-9]\d?$/.test(value),
+      fits: (value) => Object.hasOwn(constants.signals, value) || /^([1-9]|[1-5]\d|6[0-4])$/.test(value),
       right: 'the name of a signal, as SIGTERM',
     },
     concurrency_limits: {

@@ -18,7 +18,6 @@ import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { DescribedBatch } from '../template/describe.ts';
 import type { ChosenCe } from '../template/placeholders.ts';
 import { clustersOf } from './clusters.ts';
-import { isOfPayload } from './own-fault.ts';
 import type { ReadyTemplate, SubmitTexts } from './submit-texts.ts';
 
 /** Commands that one submission has under way: the schedd takes them one after the other. */
@@ -169,11 +168,13 @@ export class Submission {
     return owned === undefined || owned.uid === 0 ? undefined : { uid: owned.uid, gid: owned.gid };
   }
 
-  async #send(
-    { description, workers }: DescribedBatch,
-    { directory, template: { environment }, ce }: Target,
-  ): Promise<void> {
+  async #send({ description, workers }: DescribedBatch, to: Target): Promise<void> {
     const { schedd, config, signal } = this.#parts;
+    const {
+      directory,
+      template: { environment },
+      ce,
+    } = to;
     for (const { workerId } of workers) {
       schedd.refused.delete(workerId);
       schedd.fenced.delete(workerId);
@@ -210,9 +211,35 @@ export class Submission {
       }
       const reason = toReason(error);
       if (isHTCondorError(error) && !error.maybeDone)
-        this.#reject(workers, reason, isOfPayload(error, description, workers));
+        this.#reject(
+          workers,
+          reason,
+          error.code === 'condor-submit-wrong' && (await this.#takesWithout(workers, to)),
+        );
       else
         for (const { workerId } of workers) this.#outcomes.set(workerId, { kind: 'unknown', error: reason });
+    }
+  }
+
+  /**
+   * Whether `condor_submit` takes the text of these workers without the commands of their payload: then it refused these, and would again; the fault
+   * says nothing of the template or the schedd, and other workers of the queue do not wait for it.
+   */
+  async #takesWithout(
+    [worker]: readonly WorkerToStart[],
+    { directory, template, ce }: Target,
+  ): Promise<boolean> {
+    const { schedd, texts, signal } = this.#parts;
+    const { submit, ...payload } = worker?.payload ?? {};
+    if (worker === undefined || submit === undefined || Object.keys(submit).length === 0) return false;
+    try {
+      const { description } = texts.describe(schedd, template, [{ ...worker, payload }], ce);
+      if (description === '') return false;
+      await schedd.client.dryRun(description, { directory, environment: template.environment }, signal);
+      return true;
+    } catch {
+      // What it says of the whole text is told.
+      return false;
     }
   }
 
