@@ -1,6 +1,6 @@
 import { applyLimits, backendLimiter, total } from '../../limits/limiters.ts';
 import type { Preflight, Source } from '../../plugins/contracts/index.ts';
-import { toReason } from '../../worker/errors.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Origin } from '../../worker/worker.ts';
 import type { QueueRuntime } from '../queue-runtime.ts';
@@ -40,6 +40,8 @@ export class SubmitterAgent {
   readonly #recorder: IntentRecorder;
   readonly #sender: IntentSender;
   readonly #preflight: PreflightLog;
+  /** Whether new workers were accepted in this pass. */
+  #hasSubmitted = false;
 
   constructor(runtime: QueueRuntime, parts: SubmitterParts, options: SubmitterOptions) {
     this.#runtime = runtime;
@@ -69,9 +71,28 @@ export class SubmitterAgent {
 
   async #run(): Promise<Conclusion> {
     const { closed, unknown } = await this.#limits.closed();
-    if (unknown === undefined) await this.#settler.settle();
-    if (!this.#runtime.current) return { reasons: [onlyFollowed], nextIn: undefined };
+    const refused = unknown === undefined ? await this.#settle() : undefined;
+    this.#hasSubmitted = false;
+    const conclusion = this.#runtime.current
+      ? await this.#submitNew(closed)
+      : { reasons: [onlyFollowed], nextIn: undefined };
+    // If new ones were accepted, it is not the backend that refuses.
+    if (refused !== undefined && !this.#hasSubmitted) throw refused;
+    return conclusion;
+  }
 
+  /** @returns why those that were tried again were not accepted: what is wrong with them keeps no others from their submission */
+  async #settle(): Promise<ThresherError | undefined> {
+    try {
+      await this.#settler.settle();
+      return undefined;
+    } catch (error) {
+      if (error instanceof ThresherError && error.code === 'submit-failed') return error;
+      throw error;
+    }
+  }
+
+  async #submitNew(closed: Reason | undefined): Promise<Conclusion> {
     const asked = this.#sources();
     const wanted = await this.#asker.ask();
     if (wanted.entries.length === 0) return this.#wantNothing(wanted, closed);
@@ -97,6 +118,7 @@ export class SubmitterAgent {
     // Before the submission: should it fail, these requests are those that wait.
     this.#noteWaiting(wanted, whyWaiting([first, final]), served);
     await this.#parts.ledger.inFlight.during(intents, () => this.#sender.sendNew(intents));
+    this.#hasSubmitted = true;
     const rest = withoutOrigins(wanted.entries, served);
     const closing = applyLimits(rest, await this.#limits.look(rest));
     return this.#conclude({ wanted, first, final, closing, conflicts }, served);

@@ -265,6 +265,18 @@ describe('a pass of the submitter', () => {
       expect(queue.taken()[0]).to.equal('find 7');
     });
 
+    it('an absent intent that is refused again keeps no new worker from its submission', async () => {
+      await leftOpen(7);
+      queue.submit = ({ workerId }) =>
+        workerId === 7
+          ? { kind: 'rejected', permanent: false, error: refused }
+          : { kind: 'accepted', handle: { batchID: 'b' } };
+      await agentOf().pass();
+      expect(await parts.statuses([7, 8])).to.deep.equal({ pending: 1, submitted: 1 });
+      queue.submit = () => ({ kind: 'rejected', permanent: false, error: refused });
+      expect(await agentOf().pass().catch(messageOf)).to.contain('none of 1 was accepted');
+    });
+
     it('an open intent is given up after its last attempt', async () => {
       queue = new ScriptedQueue(parts, { maxSubmissionAttempts: 1 });
       await leftOpen(7);
