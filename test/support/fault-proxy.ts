@@ -76,6 +76,8 @@ export interface SeenRequest extends KubeRequest {
   readonly fault?: Fault['kind'];
   /** The server's answer; undefined: it has not answered, or never was asked. */
   status?: number;
+  /** When it was over, or was given up, monotonic ms; undefined: it is open. */
+  endedAt?: number;
 }
 
 /** A rule at work. */
@@ -241,6 +243,9 @@ export class FaultProxy implements AsyncDisposable {
     const fault = this.#faultFor(asked);
     const seen: SeenRequest = { ...asked, at: performance.now(), ...(fault && { fault: fault.kind }) };
     this.requests.push(seen);
+    response.once('close', () => {
+      seen.endedAt = performance.now();
+    });
     // Taken in first: the server is asked only for what the client has said to its end.
     const body = await readAll(request);
     switch (fault?.kind) {
