@@ -54,6 +54,8 @@ export class StepperSite {
   outputs: Outputs = noOutputs;
   queue: string | Reason | undefined = 'Q';
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
+  /** Names of the Secrets that were read. */
+  readonly secretReads: string[] = [];
   readonly notes: Note[] = [];
   /** "finalizer", "status REASON", "delete", in their order. */
   readonly asked: string[] = [];
@@ -82,7 +84,9 @@ export class StepperSite {
       desk: desk as Desk,
       cluster: new HtcJobCluster({
         get: async (path: string) => {
-          const data = this.secrets.get(path.split('/').at(-1) ?? '');
+          const name = path.split('/').at(-1) ?? '';
+          this.secretReads.push(name);
+          const data = this.secrets.get(name);
           if (data !== undefined) return { data } as object;
           throw new KubernetesError({ code: 'kubernetes-not-found', message: path, maybeDone: false });
         },

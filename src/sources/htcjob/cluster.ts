@@ -18,11 +18,16 @@ import {
 
 const secrets = { group: '', version: 'v1', resource: 'secrets' };
 
+/** Missing Secrets that are remembered. */
+const mostMissing = 10_000;
+
 export type Meta = Pick<HtcJobMeta, 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'finalizers'>;
 
 /** The requests of the operator about one resource. Each change is of the version that was seen, or fails with `kubernetes-conflict`. */
 export class HtcJobCluster {
   readonly #client: Pick<KubernetesClient, 'get' | 'patch' | 'delete'>;
+  /** Secrets that were not there, by `NAMESPACE/NAME`: the others are not read before these have come. */
+  readonly #missing = new Set<string>();
 
   constructor(client: Pick<KubernetesClient, 'get' | 'patch' | 'delete'>) {
     this.#client = client;
@@ -75,9 +80,11 @@ export class HtcJobCluster {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, SecretData>> {
     const found = new Map<string, SecretData>();
-    for (const reference of references)
+    const isMissing = ({ name }: SecretReference) => this.#missing.has(`${namespace}/${name}`);
+    const sorted = references.toSorted((one, other) => Number(isMissing(other)) - Number(isMissing(one)));
+    for (const reference of sorted)
       found.set(reference.name, await this.#secret(namespace, reference, signal));
-    return found;
+    return new Map(references.flatMap(({ name }) => [[name, found.get(name) ?? {}] as const]));
   }
 
   async #secret(
@@ -91,6 +98,10 @@ export class HtcJobCluster {
       const message = `Secret ${name} of namespace ${namespace} may not be read: ${error.message}`;
       throw new ThresherError('htcjob-secret', message, {}, { cause: error });
     })) as (KubernetesObject & { readonly data?: SecretData | null }) | undefined;
+    const key = `${namespace}/${name}`;
+    if (this.#missing.size >= mostMissing) this.#missing.clear();
+    if (secret === undefined) this.#missing.add(key);
+    else this.#missing.delete(key);
     if (secret === undefined && !optional)
       throw new ThresherError('htcjob-secret', `there is no Secret ${name} in namespace ${namespace}`);
     const data = secret?.data ?? {};

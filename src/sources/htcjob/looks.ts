@@ -7,14 +7,21 @@ export const looks = {
   finalizing: 500,
   failed: 5000,
   secret: 5000,
+  longestSecret: 60_000,
   queue: 30_000,
 } as const;
 /** Longest timer: a look too many does no harm. */
 export const longestLook = 3_600_000;
 
 /** Infinity: it waits for an event. None tells of a Secret or a queue that has come. */
-export function nextLook({ asked, waiting }: Pick<Tracked, 'asked' | 'waiting'>): number {
+export function nextLook({
+  asked,
+  waiting,
+  secretLooks,
+}: Pick<Tracked, 'asked' | 'waiting' | 'secretLooks'>): number {
   if (asked.size > 0) return looks.waiting;
   if (waiting === undefined) return Infinity;
-  return waiting.code === 'htcjob-secret' ? looks.secret : looks.queue;
+  if (waiting.code !== 'htcjob-secret') return looks.queue;
+  // Thousands that wait for Secrets which never come must not take all that the server allows us.
+  return Math.min(looks.secret * 2 ** (secretLooks - 1), looks.longestSecret);
 }

@@ -219,6 +219,7 @@ export class Stepper {
         if (isKubernetesError(error)) throw error;
         tracked.asked = new Map();
         tracked.waiting = toReason(error);
+        tracked.secretLooks = tracked.waiting.code === 'htcjob-secret' ? tracked.secretLooks + 1 : 0;
         return true;
       }
       if (!(await this.#claim(tracked, judgement, signal))) return false;

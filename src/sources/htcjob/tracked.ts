@@ -100,6 +100,8 @@ export class Tracked {
   askedAt: number | undefined;
   /** Why they wait. */
   waiting: Reason | undefined;
+  /** How often in a row a Secret was not there. */
+  secretLooks = 0;
   /** HTCondor's reason for its first held job. */
   holdReason: string | undefined;
   /** The queue that is asked. */
@@ -154,6 +156,7 @@ export class Tracked {
   ask(requests: ReadonlyMap<number, Request>): void {
     this.asked = requests;
     this.waiting = undefined;
+    this.secretLooks = 0;
     for (const index of requests.keys()) this.#offered.add(index);
   }
 

@@ -43,6 +43,19 @@ describe('a step of a HTCJob', () => {
       expect(askedOf(tracked)).to.deep.equal([0]);
     });
 
+    it('until its Secrets are there, of which the missing ones alone are read, ever less often', async () => {
+      const names = ['a', 'b', 'c', 'login'];
+      for (const name of names.slice(0, 3)) site.secrets.set(name, {});
+      const tracked = site.track(htcJob({ secrets: names.map((name) => ({ name })) }));
+      const pauses: unknown[] = [];
+      for (let turn = 0; turn < 6; turn++) pauses.push(await site.step(tracked));
+      expect(pauses).to.deep.equal([5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+      expect(site.secretReads).to.deep.equal([...names, ...Array.from({ length: 5 }, () => 'login')]);
+      site.secrets.set('login', {});
+      await site.step(tracked);
+      expect(askedOf(tracked)).to.deep.equal([0]);
+    });
+
     it('while it is suspended since its creation', async () => {
       const tracked = site.track(htcJob({ suspend: true }));
       for (let turn = 0; turn < 3; turn++) await site.step(tracked);
