@@ -7,8 +7,10 @@ import { temporaryDirectory } from '../support/temporary.ts';
 import {
   assignments,
   filesInOrder,
+  gateVariable,
   isLeftToSoak,
   keptDurations,
+  ofGate,
   testFiles,
   type Tier,
   tierNames,
@@ -54,6 +56,13 @@ describe('the tiers of the suite', () => {
     expect(left.filter((file) => tierOf(file) === 'unit')).to.deep.equal([]);
     for (const kept of ['promise-1', 'kubernetes', 'htcondor'])
       expect(left).not.to.include(`test/integration/${kept}-crash-points.test.ts`);
+  });
+
+  it('run of some tests those cases alone in a landing that it keeps, and all elsewhere', () => {
+    const odd = (one: number) => one % 2 === 1;
+    expect(ofGate([1, 2, 3], odd, { [gateVariable]: '1' })).to.deep.equal([1, 3]);
+    expect(ofGate([1, 2, 3], odd, {})).to.deep.equal([1, 2, 3]);
+    expect(() => ofGate([2, 4], odd, { [gateVariable]: '1' })).to.throw('none of these cases');
   });
 
   /** Modules that start something, with the first tier that may use them. */

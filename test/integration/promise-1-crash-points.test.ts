@@ -2,6 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { onPostgresql } from '../support/postgresql.ts';
 import { countStarts, makeDirectory, type RunningDaemon, Site, type SiteOptions } from '../support/site.ts';
+import { ofGate } from '../support/tiers.ts';
 import { until } from '../support/until.ts';
 
 const wanted = 3;
@@ -76,36 +77,41 @@ describe('promise 1: one intent gives at most one live worker', () => {
     await site?.clean();
   });
 
-  for (const { description, crash } of crashPoints) {
+  const cases = crashPoints.flatMap((point) => {
     // Between the other points nothing is written, whatever the database.
-    const others = /after the (?:row|claim|outcome)/.test(description) ? ['one of PostgreSQL'] : [];
-    for (const database of ['kept', 'removed', ...others]) {
-      it(`survives SIGKILL ${description}, the database ${database}`, async () => {
-        const crashed = crash(database === 'one of PostgreSQL' ? await onPostgresql() : {});
-        site = crashed.site;
-        expect(await crashed.daemon.ended, crashed.daemon.output()).to.equal('SIGKILL');
-        if (database === 'removed') site.removeDatabase();
+    const others = /after the (?:row|claim|outcome)/.test(point.description) ? ['one of PostgreSQL'] : [];
+    return ['kept', 'removed', ...others].map((database) => ({ ...point, database }));
+  });
+  const isKept = ({ description, database }: (typeof cases)[number]) =>
+    /claim|process started|before the outcome/.test(description)
+      ? database !== 'one of PostgreSQL'
+      : description === 'after the row' && database === 'one of PostgreSQL';
+  for (const { description, database, crash } of ofGate(cases, isKept)) {
+    it(`survives SIGKILL ${description}, the database ${database}`, async () => {
+      const crashed = crash(database === 'one of PostgreSQL' ? await onPostgresql() : {});
+      site = crashed.site;
+      expect(await crashed.daemon.ended, crashed.daemon.output()).to.equal('SIGKILL');
+      if (database === 'removed') site.removeDatabase();
 
-        const restarted = site.start();
-        const settled = await until('all wanted workers run and no intent is open', async () => {
-          const workers = (await site?.workers()) ?? [];
-          const running = workers.filter(({ status }) => status === 'running');
-          return running.length === wanted && workers.every(({ status }) => status !== 'pending') && running;
-        });
-
-        // Each living row has exactly one process, and each process its row: none twice, none forgotten.
-        const ids = settled.map(({ workerID }) => workerID).sort();
-        const oneEach = ids.map((id) => [id, 1]);
-        // A shim that came too late for its claim takes a moment to end; whatever it had started stays counted below.
-        await until(
-          () => `each worker has one process; the daemon wrote:\n${restarted.output()}`,
-          () => JSON.stringify([...(site?.liveShims() ?? [])].sort()) === JSON.stringify(oneEach),
-        );
-        await until('each command has begun', () => site?.starts().size === ids.length);
-        // No intent was ever started twice, not even for a moment.
-        expect([...site.starts().values()].filter((count) => count !== 1)).to.deep.equal([]);
+      const restarted = site.start();
+      const settled = await until('all wanted workers run and no intent is open', async () => {
+        const workers = (await site?.workers()) ?? [];
+        const running = workers.filter(({ status }) => status === 'running');
+        return running.length === wanted && workers.every(({ status }) => status !== 'pending') && running;
       });
-    }
+
+      // Each living row has exactly one process, and each process its row: none twice, none forgotten.
+      const ids = settled.map(({ workerID }) => workerID).sort();
+      const oneEach = ids.map((id) => [id, 1]);
+      // A shim that came too late for its claim takes a moment to end; whatever it had started stays counted below.
+      await until(
+        () => `each worker has one process; the daemon wrote:\n${restarted.output()}`,
+        () => JSON.stringify([...(site?.liveShims() ?? [])].sort()) === JSON.stringify(oneEach),
+      );
+      await until('each command has begun', () => site?.starts().size === ids.length);
+      // No intent was ever started twice, not even for a moment.
+      expect([...site.starts().values()].filter((count) => count !== 1)).to.deep.equal([]);
+    });
   }
 });
 

@@ -17,7 +17,7 @@ import { aDayBefore, changesSince, type Chosen, chosenOf, git } from './affected
 import { readLedger } from './ledger.ts';
 import { stalledShare, stalledTotal } from './stalled.ts';
 import type { Moment } from './temporary.ts';
-import { filesInOrder, isLeftToSoak, keptDurations, type Tier, tierOf } from './tiers.ts';
+import { filesInOrder, gateVariable, isLeftToSoak, keptDurations, type Tier, tierOf } from './tiers.ts';
 import { type Failure, type FileTimes, linesOf, type MochaRun, repeatsOf, verdictOf } from './verdict.ts';
 
 const checkout = resolve(import.meta.dirname, '../..');
@@ -175,7 +175,7 @@ const affected = isSoak ? { run: [], named: [] } : affectedOf(all.filter(isLeftT
 const files = all.filter((file) => isSoak || !isLeftToSoak(file) || affected.run.includes(file));
 if (affected.run.length > 0) console.log(`the change affects, of the soak: ${affected.run.join(', ')}`);
 
-const seeded = seed === undefined ? {} : { THRESHER_TEST_SEED: seed };
+const seeded = seed === undefined ? { [gateVariable]: '1' } : { THRESHER_TEST_SEED: seed };
 const covered = { ...seeded, NODE_V8_COVERAGE: join(coverage, 'tmp') };
 const firsts: ToldRun[] = [];
 const left = new Set(files);
@@ -202,7 +202,7 @@ if (reasons.length === 0)
     console.log(`\n== again, alone: ${file}`);
     // With one job mocha would run it in its own process, which a test could end as if all were well.
     const args = ['--jobs', '2', file];
-    again.set(file, mocha(`again-${index + 1}`, args, { THRESHER_TEST_DURATIONS: undefined }));
+    again.set(file, mocha(`again-${index + 1}`, args, { ...seeded, THRESHER_TEST_DURATIONS: undefined }));
   }
 // The coverage of a red run says nothing.
 if (verdictOf(firsts, repeats, again, reasons).result === 'green') {

@@ -51,6 +51,25 @@ const soak: readonly string[] = [
   'test/integration/kubernetes-{pool-demand,pool-image,pool-node,shares,standby-pause,thresher}.test.ts',
 ];
 
+/** Set for what a landing runs, and not for the soak, nor where files are named. */
+export const gateVariable = 'THRESHER_TEST_GATE';
+
+/**
+ * Cases of a test that a landing runs: of the real kills at each step those between what the backend has done and what is written. That the steps are right
+ * on every database `crash-points.test.ts` shows in this process, and the soak runs all.
+ * @throws where no case is left
+ */
+export function ofGate<T>(
+  cases: readonly T[],
+  isKept: (one: T) => boolean,
+  environment: NodeJS.ProcessEnv = process.env,
+): readonly T[] {
+  if (environment[gateVariable] === undefined) return cases;
+  const kept = cases.filter(isKept);
+  if (kept.length === 0) throw new Error('a landing would run none of these cases');
+  return kept;
+}
+
 /** What assigns files, by its name: each pattern must name a file. */
 export const assignments: Readonly<Record<string, readonly string[]>> = { systems, promises, soak };
 
