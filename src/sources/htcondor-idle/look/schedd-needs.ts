@@ -1,6 +1,7 @@
 import { type AdText, closureOf, literalString, stringIn } from '../../../clients/htcondor/ad-text.ts';
 import { type JobId, jobIdText } from '../../../clients/htcondor/classad.ts';
 import type { HTCondorClient } from '../../../clients/htcondor/client.ts';
+import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import type { Matchmaker } from '../../../clients/htcondor/matchmaker.ts';
 import { sign, type Signed } from './matching.ts';
 import { askIdleJobs, type IdleJobs, type JobGroup, whereAmong } from './idle-jobs.ts';
@@ -111,7 +112,11 @@ export class ScheddNeeds {
     for (let at = 0; at < wanted.length; at += mostAds) {
       const part = wanted.slice(at, at + mostAds);
       const byJob = new Map(part.map((group) => [jobIdText(group.last), group]));
-      const ads = await this.#client.queueAds(whereAmong(part.map(({ last }) => last)), signal);
+      const ads = await adsAmong(
+        this.#client,
+        part.map(({ last }) => last),
+        signal,
+      );
       // A job that has started or ended since stands for nothing: its group gets another one at the next look.
       const found = ads.flatMap((ad) => {
         const group = byJob.get(`${ad.get('clusterid') ?? ''}.${ad.get('procid') ?? ''}`);
@@ -174,6 +179,31 @@ export class ScheddNeeds {
       else needs.push({ group, representative });
     }
     return { needs, fresh, leftOut };
+  }
+}
+
+/**
+ * The ads of these jobs, without those that the schedd cannot send or thresher not read: a user can make an ad larger than HTCondor's own messages, and
+ * that keeps no other job from its machine.
+ * @throws HTCondorError where it is not a single one that fails
+ */
+export async function adsAmong(
+  client: Pick<HTCondorClient, 'queueAds'>,
+  jobs: readonly JobId[],
+  signal: AbortSignal,
+): Promise<readonly AdText[]> {
+  try {
+    return await client.queueAds(whereAmong(jobs), signal);
+  } catch (error) {
+    if (!isHTCondorError(error, 'condor-failed', 'condor-answer')) throw error;
+    if (jobs.length === 1) return [];
+    const middle = Math.ceil(jobs.length / 2);
+    const halves = [
+      await adsAmong(client, jobs.slice(0, middle), signal),
+      await adsAmong(client, jobs.slice(middle), signal),
+    ].flat();
+    if (halves.length === 0) throw error;
+    return halves;
   }
 }
 
