@@ -168,6 +168,16 @@ describe('the payload of a job of an HTCJob', () => {
       '/spec/script/command',
       /the command is \["nice",5\]; it must be/,
     ],
+    'a command of a hundred thousand words': [
+      { script: { ...script, command: Array.from({ length: 100_001 }, () => '') } },
+      '/spec/script/command',
+      /has more than 100000 characters, or words$/,
+    ],
+    'a command of half a million words as a text': [
+      { script: { ...script, command: 'a '.repeat(500_000) } },
+      '/spec/script/command',
+      /has more than 100000 characters, or words$/,
+    ],
     'a command with a NUL': [{ script: { ...script, command: ['a\0'] } }, '/spec/script/command', /NUL/],
     'a second queue': [
       { htcopts: '+WantOS=1\nqueue 3' },

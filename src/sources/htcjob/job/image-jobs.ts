@@ -64,7 +64,7 @@ export class ImageJobs implements JobMaker {
         problem('/spec/htcopts', message),
       ),
     ];
-    if (found.length > 0) return found;
+    if (found.length > 0) return found.slice(0, mostProblems);
     const metadata = { name: 'name', namespace: 'namespace', uid: 'uid', resourceVersion: '1' };
     const resource = { metadata, spec: { ...spec, secrets: [] } };
     const payload = this.payload({ resource, number: 0, index: 0, secrets: new Map() });
@@ -158,6 +158,11 @@ function eventFile({ metadata }: Resource, index: number, key: JobKey): PayloadF
   return { name: 'event', mode: 0o600, secret: true, content: Buffer.from(text).toString('base64') };
 }
 
+/** Characters of a text, or words of a list: Linux takes as many bytes in one argument, and a payload in all. */
+const longestCommand = 100_000;
+/** Mistakes that are told of one HTCJob. */
+const mostProblems = 20;
+
 /** A list is a program with its arguments, and a text is split at blanks. */
 function commandOf(command: HtcJobSpec['script']['command']): readonly string[] {
   return typeof command === 'string' ? command.split(/\s+/).filter((word) => word !== '') : command;
@@ -168,7 +173,14 @@ function commandProblems(command: unknown): readonly SpecProblem[] {
   const at = '/spec/script/command';
   const isTexts = Array.isArray(command) && command.every((word) => typeof word === 'string');
   if (typeof command !== 'string' && !isTexts)
-    return [problem(at, `the command is ${JSON.stringify(command)}; it must be a text, or a list of texts`)];
+    return [
+      problem(
+        at,
+        `the command is ${((JSON.stringify(command) as string | undefined) ?? 'nothing').slice(0, 200)}; it must be a text, or a list of texts`,
+      ),
+    ];
+  if (command.length > longestCommand)
+    return [problem(at, `the command has more than ${longestCommand} characters, or words`)];
   return commandOf(command).length > 0 ? [] : [problem(at, 'the command is empty; write a program')];
 }
 
