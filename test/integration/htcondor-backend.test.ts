@@ -223,7 +223,10 @@ describe('jobs of HTCondor', () => {
       const submitter = backend.plugin('submitter', backend.context(), section);
       const worker = { ...backend.worker(), payload: { submit } };
       const outcome = (await submitter.submit([worker], signal)).get(worker.workerId);
-      expect(outcome, JSON.stringify([templateFile, submit])).to.deep.include({ kind: 'rejected', permanent });
+      expect(outcome, JSON.stringify([templateFile, submit])).to.deep.include({
+        kind: 'rejected',
+        permanent,
+      });
     }
   });
 
