@@ -97,8 +97,8 @@ export function rememberSecret(value: string, place?: string): void {
   const all = [...kept.filter(([one]) => one !== secret), forms];
   places.set(place ?? secret, all.slice(-mostOfPlace));
   for (const form of all.slice(0, -mostOfPlace).flat()) drop(form, false);
-  // Those before the last one seldom come back, and are many.
-  for (const form of (all.at(-2) ?? []).filter((one) => !forms.includes(one))) drop(form, true);
+  // Those before the last two seldom come back, and are many.
+  for (const form of (all.at(-3) ?? []).filter((one) => !forms.includes(one))) drop(form, true);
   for (const form of forms) keep(form);
 }
 

@@ -12,12 +12,14 @@ const flushAfter = 50;
 const flushAt = 500;
 /** After a failed write, ms: the batch is kept. */
 const retryAfter = 1000;
+/** How long those wait that the database does not take beside others, ms. */
+const tryAgainAfter = 60_000;
 /** As many that fail one after the other say that it is the database. */
 const mostFailed = 20;
 
 /**
  * Collects observations and writes them in batches. Of a worker seen twice before a write only the last counts. What cannot be written (a full
- * disk) stays and is written later, unless others can be written beside it: one that the database does not take is left out.
+ * disk) stays and is written later; one that the database does not take keeps no others from being written.
  */
 export class ObservationWriter {
   readonly #ledger: Ledger;
@@ -30,6 +32,9 @@ export class ObservationWriter {
    * thousands that are submitted at once each would otherwise be written twice, a few in each transaction.
    */
   readonly #afterOutcome = new Map<number, Observation>();
+  /** Those that could not be written though others could: they are tried again later. */
+  readonly #refused = new Map<number, Observation>();
+  #refusedAt = 0;
   /** `InFlight.releases` at the last look at these. */
   #lookedAt = -1;
   #writing: Promise<void> | undefined;
@@ -45,6 +50,7 @@ export class ObservationWriter {
   /** @returns whether the worker is one we know to be alive. */
   add(observation: Observation): boolean {
     const { workerId, status } = observation;
+    this.#takeRefused();
     const worker = this.#ledger.live.get(workerId);
     if (worker === undefined) return false;
     const waiting = this.#batch.get(workerId) ?? this.#afterOutcome.get(workerId);
@@ -54,11 +60,16 @@ export class ObservationWriter {
     const [into, other] = isForLater ? [this.#afterOutcome, this.#batch] : [this.#batch, this.#afterOutcome];
     into.set(workerId, observation);
     other.delete(workerId);
+    this.#refused.delete(workerId);
     if (this.#batch.size >= flushAt) this.#full.abort();
+    this.#begin();
+    return true;
+  }
+
+  #begin(): void {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
     });
-    return true;
   }
 
   /** Waits until everything added so far is written. */
@@ -99,7 +110,8 @@ export class ObservationWriter {
   }
 
   /**
-   * One that the database does not take keeps no other from being written.
+   * One that the database does not take keeps no other from being written. It is tried again: what looks like a refusal may be a database that came
+   * back, or went away, meanwhile.
    * @returns whether any was: if none, it is not the observations that are at fault
    */
   async #writeEach(batch: readonly Observation[]): Promise<boolean> {
@@ -118,19 +130,28 @@ export class ObservationWriter {
       for (const [one] of failed) if (this.#isDone(one)) this.#batch.set(one.workerId, one);
       return false;
     }
-    for (const [one, error] of failed) {
-      this.#isDone(one);
-      this.#log.error('an observation cannot be written, and is left out', {
-        workerId: one.workerId,
-        error: messageOf(error),
+    const [first] = failed;
+    for (const [one] of failed) if (this.#isDone(one)) this.#refused.set(one.workerId, one);
+    this.#refusedAt = this.#clock.monotonic();
+    if (first !== undefined)
+      this.#log.error('observations cannot be written yet, and others can', {
+        workerIds: failed.slice(0, 10).map(([{ workerId }]) => workerId),
+        observations: failed.length,
+        error: messageOf(first[1]),
       });
-    }
     return true;
   }
 
   /** @returns false where a newer one has come in meanwhile, which stays */
   #isDone(one: Observation): boolean {
     return this.#batch.get(one.workerId) === one && this.#batch.delete(one.workerId);
+  }
+
+  #takeRefused(): void {
+    if (this.#refused.size === 0 || this.#clock.monotonic() - this.#refusedAt < tryAgainAfter) return;
+    for (const [workerId, one] of this.#refused) if (!this.#batch.has(workerId)) this.#batch.set(workerId, one);
+    this.#refused.clear();
+    this.#begin();
   }
 
   #takeAfterOutcome(): void {

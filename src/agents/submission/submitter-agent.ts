@@ -78,6 +78,11 @@ export class SubmitterAgent {
       : { reasons: [onlyFollowed], nextIn: undefined };
     // If new ones were accepted, it is not the backend that refuses.
     if (refused !== undefined && !this.#hasSubmitted) throw refused;
+    if (refused !== undefined)
+      this.#parts.log.warn('workers that were tried again were refused, and new ones accepted', {
+        queue: this.#runtime.config.name,
+        ...toReason(refused),
+      });
     return conclusion;
   }
 

@@ -7,8 +7,8 @@ import { shown } from './submit-names.ts';
  */
 export const expressionBounds = {
   characters: 4096,
-  /** Of operators, commas and calls. */
-  operators: 200,
+  /** Of operators, commas and calls; a match of a pattern counts as 20. */
+  operators: 500,
   brackets: 50,
   /** All operators that one evaluation takes, also those of the job's other expressions that it names. */
   steps: 2000,
@@ -17,7 +17,19 @@ export const expressionBounds = {
 /** Functions of ClassAds that make no text or list longer than what they are given. Source: HTCondor's manual, "ClassAd syntax"; 25.14. */
 const functions: ReadonlySet<string> = new Set([
   ...['ifthenelse', 'isundefined', 'iserror', 'isstring', 'isinteger', 'isreal', 'isboolean', 'islist'],
-  ...['isclassad', 'isabstime', 'isreltime', 'int', 'real', 'bool', 'floor', 'ceiling', 'round', 'abs'],
+  ...[
+    'isclassad',
+    'isabstime',
+    'isreltime',
+    'int',
+    'real',
+    'bool',
+    'string',
+    'floor',
+    'ceiling',
+    'round',
+    'pow',
+  ],
   ...[
     'quantize',
     'min',
@@ -31,60 +43,104 @@ const functions: ReadonlySet<string> = new Set([
     'size',
   ],
   ...['stringlistmember', 'stringlistimember', 'stringlistsize', 'stringlistsum', 'stringlistavg'],
-  ...['stringlistmin', 'stringlistmax', 'stringlistregexpmember', 'stringlistsintersect'],
-  ...['stringlistsubsetmatch', 'stringlistisubsetmatch', 'regexp', 'regexpmember', 'strcmp', 'stricmp'],
-  ...['toupper', 'tolower', 'substr', 'time', 'random', 'versioncmp', 'versionlt', 'versionle', 'versiongt'],
-  ...['versionge', 'version_in_range', 'versioneq', 'string'],
+  ...['stringlistmin', 'stringlistmax', 'stringlistsintersect', 'stringlistsubsetmatch'],
+  ...[
+    'stringlistisubsetmatch',
+    'strcmp',
+    'stricmp',
+    'toupper',
+    'tolower',
+    'substr',
+    'split',
+    'splitusername',
+  ],
+  ...['splitslotname', 'time', 'interval', 'random', 'versioncmp', 'versionlt', 'versionle', 'versiongt'],
+  ...['versionge', 'versioneq', 'version_in_range'],
 ]);
 
+/** Those that match a pattern, which has to be a text: it may take as long as HTCondor lets it, for each machine. */
+const matching: ReadonlySet<string> = new Set(['regexp', 'regexpmember', 'stringlistregexpmember']);
+/** Operators that a match counts as. */
+const costOfMatch = 20;
+/** A repetition of what may be a repetition, more than three repetitions, and a part that has to come again. */
+const costly = /\)[*+{]|(?:[*+{].*){4}|\\[1-9]/s;
+
 const token =
-  /\s+|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([()[\]{}])|(=\?=|=!=|\|\||&&|==|!=|<=|>=|<<|>>>?|[?:<>!~+\-*/%&|^.,])/gy;
+  /\s+|("(?:[^"\\]|\\.)*")|'(?:[^'\\]|\\.)*'|(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([()[\]{}])|(\/[/*]|=\?=|=!=|\|\||&&|==|!=|<=|>=|<<|>>>?|[?:<>!~+\-*/%&|^.,])/gy;
+
+interface Token {
+  readonly text: string;
+  readonly kind: 'text' | 'number' | 'word' | 'bracket' | 'operator' | 'quoted';
+}
+
+/** @returns as many as an expression is of, or where something else begins */
+function tokensOf(expression: string): readonly Token[] | string {
+  const tokens: Token[] = [];
+  let at = 0;
+  for (const { 0: text, 1: quoted, 2: number, 3: word, 4: bracket, 5: operator } of expression.matchAll(
+    token,
+  )) {
+    at += text.length;
+    if (text.trim() === '') continue;
+    const kinds = { text: quoted, number, word, bracket, operator } as const;
+    const kind = (Object.keys(kinds) as (keyof typeof kinds)[]).find((one) => kinds[one] !== undefined);
+    tokens.push({ text, kind: kind ?? 'quoted' });
+  }
+  return at < expression.length ? expression.slice(at) : tokens;
+}
 
 const closing: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
-
-/** Words that are operators. */
-const wordOperators: ReadonlySet<string> = new Set(['is', 'isnt']);
 
 /** Operators, commas and calls of an expression, or the reason why it is refused. */
 function measured(expression: string): number | string {
   if (expression.length > expressionBounds.characters)
     return `it has ${expression.length} characters; it may have ${expressionBounds.characters}`;
+  const tokens = tokensOf(expression);
+  if (typeof tokens === 'string') return `${shown(tokens)} is no part of an expression`;
   const open: string[] = [];
-  let [operators, at, name] = [0, 0, ''];
-  for (const { 0: text, 2: word, 3: bracket, 4: operator } of expression.matchAll(token)) {
-    at += text.length;
-    if (text.trim() === '') continue;
-    if (operator !== undefined || wordOperators.has(word?.toLowerCase() ?? '')) operators++;
-    if (bracket === '(' && name !== '') {
-      operators++;
-      if (!functions.has(name) && !wordOperators.has(name))
-        return `it calls ${shown(name)}; it may call what makes no longer texts alone: ${[...functions].slice(0, 8).join(', ')} and others of docs/htcjob.md`;
+  let operators = 0;
+  for (const [index, { text, kind }] of tokens.entries()) {
+    const [before, next, second] = [tokens[index - 1], tokens[index + 1], tokens[index + 2]];
+    // What a comment hides, HTCondor may read.
+    if (text === '/*' || text === '//') return 'it has a comment; write none';
+    const isScope = text === '.' && /^(my|target)$/i.test(before?.text ?? '');
+    if ((kind === 'operator' && !isScope) || /^(is|isnt)$/i.test(text)) operators++;
+    if (kind === 'word' && next?.text === '(') {
+      const name = text.toLowerCase();
+      operators += matching.has(name) ? costOfMatch : 1;
+      if (matching.has(name)) {
+        const third = tokens[index + 3];
+        if (second?.kind !== 'text' || third?.text !== ',')
+          return `${shown(text)} takes a pattern; write it as a text`;
+        if (costly.test(second.text))
+          return `the pattern ${shown(second.text)} repeats what it repeats, or much: it could take minutes for each machine`;
+      } else if (!functions.has(name) && !/^(is|isnt)$/.test(name))
+        return `it calls ${shown(text)}; it may call what makes no longer texts alone: ${[...functions].slice(0, 8).join(', ')} and others of docs/htcjob.md`;
     }
-    const opening = bracket && closing[bracket];
-    if (bracket !== undefined && opening === undefined) open.push(bracket);
-    else if (opening !== undefined && open.pop() !== opening)
-      return `"${bracket ?? ''}" closes no "${opening}"`;
+    if (text === '[' && (next?.kind !== 'number' || second?.text !== ']'))
+      return 'it has "[" without a number behind it: it may have places of lists, and no ads';
+    const opening = kind === 'bracket' ? closing[text] : undefined;
+    if (kind === 'bracket' && opening === undefined) open.push(text);
+    else if (opening !== undefined && open.pop() !== opening) return `"${text}" closes no "${opening}"`;
     if (open.length > expressionBounds.brackets)
       return `it has more than ${expressionBounds.brackets} brackets in each other`;
     if (operators > expressionBounds.operators)
       return `it has more than ${expressionBounds.operators} operators`;
-    name = word?.toLowerCase() ?? '';
   }
-  if (at < expression.length) return `${shown(expression.slice(at))} is no part of an expression`;
   const [first] = open;
   return first === undefined ? operators : `"${first}" is not closed`;
-}
-
-/** At least one. A text that is no expression takes no steps. */
-function operatorsIn(expression: string): number {
-  const found = measured(expression);
-  return typeof found === 'number' ? found + 1 : 1;
 }
 
 /** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. */
 export function expressionRefusal(expression: string): string | undefined {
   const found = measured(expression);
   return typeof found === 'string' ? found : undefined;
+}
+
+/** At least one. A text that is no expression takes no steps. */
+function operatorsIn(expression: string): number {
+  const found = measured(expression);
+  return typeof found === 'number' ? found + 1 : 1;
 }
 
 /** The attribute that a command becomes, as it can be found in an expression: `periodic_hold` is PeriodicHold. */
@@ -96,24 +152,40 @@ function attributeOf(name: string): string {
     .replaceAll('_', '');
 }
 
-export const endlessReason = `with the other commands that it names it takes more than ${expressionBounds.steps} steps`;
+export const endlessReason = `it names itself, or takes more than ${expressionBounds.steps} steps with the other commands that it names`;
+
+/** Attributes of the job that an expression names. Those behind `TARGET.` are the machine's. */
+function namesIn(expression: string): readonly string[] {
+  const tokens = tokensOf(expression);
+  if (typeof tokens === 'string') return [];
+  return tokens.flatMap(({ text, kind }, index) => {
+    const isOther = tokens[index - 1]?.text === '.' && /^target$/i.test(tokens[index - 2]?.text ?? '');
+    if (isOther || (kind !== 'word' && kind !== 'quoted')) return [];
+    return [attributeOf(kind === 'quoted' ? text.slice(1, -1) : text)];
+  });
+}
 
 /**
  * The commands of one job that take too many steps, with what they name of each other: by that, a few short ones can take any number.
  * @param commands by their names
+ * @param isText whether the value of a command is a text, and no expression
  */
-export function endlessIn(commands: Readonly<Record<string, string>>): readonly string[] {
-  const expressions = new Map(Object.entries(commands).map(([key, value]) => [attributeOf(key), value]));
+export function endlessIn(
+  commands: Readonly<Record<string, string>>,
+  isText: (key: string) => boolean,
+): readonly string[] {
+  const expressions = new Map(
+    Object.entries(commands)
+      .filter(([key]) => !isText(key))
+      .map(([key, value]) => [attributeOf(key), value]),
+  );
   const steps = new Map<string, number>();
   const stepsOf = (name: string): number => {
     const known = steps.get(name);
     if (known !== undefined) return known;
     // Until it is known, one that names itself has no end.
     steps.set(name, Infinity);
-    const words = (expressions.get(name) ?? '')
-      .replaceAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)/g, '')
-      .matchAll(/[A-Za-z_]\w*/g);
-    const named = Array.from(words, ([word]) => attributeOf(word)).filter((word) => expressions.has(word));
+    const named = namesIn(expressions.get(name) ?? '').filter((word) => expressions.has(word));
     const sum = named.reduce(
       (steps, word) => steps + stepsOf(word),
       operatorsIn(expressions.get(name) ?? ''),
@@ -121,5 +193,7 @@ export function endlessIn(commands: Readonly<Record<string, string>>): readonly 
     steps.set(name, sum);
     return sum;
   };
-  return Object.keys(commands).filter((key) => stepsOf(attributeOf(key)) > expressionBounds.steps);
+  return Object.keys(commands).filter(
+    (key) => !isText(key) && stepsOf(attributeOf(key)) > expressionBounds.steps,
+  );
 }

@@ -55,13 +55,18 @@ export function readSubmitCommands(text: string, added: readonly string[] = []):
       }
     }
   }
-  for (const key of endlessIn(commands)) {
+  for (const key of tooManySteps(commands)) {
     const line = lines.get(comparedName(key)) ?? 0;
     problems.push({ line, message: `line ${line}, ${shown(key)}: ${endlessReason}` });
     // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- it is an own object, by the names of commands
     delete commands[key];
   }
   return { commands, problems };
+}
+
+/** The commands of one job that HTCondor is not to evaluate together. */
+export function tooManySteps(commands: SubmitCommands): readonly string[] {
+  return endlessIn(commands, (key) => Object.hasOwn(forms, key.toLowerCase()));
 }
 
 /**
@@ -116,13 +121,16 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
       ]),
     ),
     kill_sig: {
-      fits: (value) => Object.hasOwn(constants.signals, value) || /^([1-9]|[1-5]\d|6[0-4])$/.test(value),
+      fits: (value) =>
+        Object.hasOwn(constants.signals, value.toUpperCase()) || /^([1-9]|[1-5]\d|6[0-4])$/.test(value),
       right: 'the name of a signal, as SIGTERM',
     },
     concurrency_limits: {
-      fits: (value) =>
-        value.length <= longestText &&
-        value.split(',').every((one) => /^\s*[A-Za-z_][\w.]*(:\d+(\.\d+)?)?\s*$/.test(one)),
+      fits: (value) => {
+        const names = value.split(/[\s,]+/).filter((one) => one !== '');
+        const isName = (one: string) => /^[A-Za-z_][\w.]*(:(\d+(\.\d*)?|\.\d+))?$/.test(one);
+        return value.length <= longestText && names.length > 0 && names.every(isName);
+      },
       right: 'names with commas between them, each with ":" and a number or without',
     },
   };

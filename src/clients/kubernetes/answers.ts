@@ -1,9 +1,11 @@
-import { hasMoreValues } from '../../util/json.ts';
 import { type Asked, KubernetesError } from './errors.ts';
 import type { Answer } from './transport.ts';
 
-/** Of one answer: a page has 250 objects of some hundred values. */
-const mostValues = 400_000;
+/**
+ * Of one answer. A page has 250 objects, each of some hundred lists and objects; HTCJobs have up to 10,000 jobs, with two texts for each. An object takes
+ * a hundred times the memory of its text, and nothing else runs while it is read.
+ */
+const most = { nested: 400_000, values: 10_000_000 };
 
 /** The beginning of the next page, if the text has it before its first object; the page itself has it for certain. */
 export function continueIn(text: string): string | undefined {
@@ -17,10 +19,34 @@ export function continueIn(text: string): string | undefined {
  */
 export function parse(text: string, asked: Asked, shorten = withoutManagedFields): object {
   const short = shorten(text);
-  if (hasMoreValues(short, mostValues)) throw noApi(asked, `an answer of more than ${mostValues} values`);
-  const value = parsed(short) ?? (hasMoreValues(text, mostValues) ? undefined : parsed(text));
+  if (isTooMuch(short))
+    throw noApi(asked, `an answer of more than ${most.nested} objects, or ${most.values} values`);
+  const value = parsed(short) ?? (isTooMuch(text) ? undefined : parsed(text));
   if (typeof value === 'object' && value !== null) return value;
   throw noApi(asked, `no JSON object, but "${text.slice(0, 80).replaceAll(/\s+/g, ' ')}"`);
+}
+
+/** Counts outside of texts: what a user writes into one is not the server's. */
+function isTooMuch(text: string): boolean {
+  let [nested, values] = [0, 0];
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = endOfText(text, at);
+    else if (code === comma && ++values > most.values) return true;
+    else if ((code === list || code === object) && ++nested > most.nested) return true;
+  }
+  return false;
+}
+
+const [quote, comma, list, object] = [0x22, 0x2c, 0x5b, 0x7b] as const;
+
+function endOfText(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text[end - 1 - slashes] === '\\') slashes++;
+    if (slashes % 2 === 0) return end;
+  }
+  return text.length;
 }
 
 function parsed(text: string): unknown {

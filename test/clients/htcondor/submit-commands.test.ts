@@ -247,9 +247,9 @@ describe('commands of a submit description that a third party writes', () => {
     const tenfold = (levels: number): string =>
       levels === 0 ? '"x"' : `replaceall("x","xxxxxxxxxx",${tenfold(levels - 1)})`;
     const long: Readonly<Record<string, readonly [line: string, why: RegExp]>> = {
-      'negations of each other': [`requirements = ${'!'.repeat(300)}true`, /more than 200 operators$/],
-      'a long sum': [`rank = ${'1+'.repeat(300)}1`, /more than 200 operators$/],
-      'a long list': [`requirements = member(1, {${'1,'.repeat(300)}1})`, /more than 200 operators$/],
+      'negations of each other': [`requirements = ${'!'.repeat(600)}true`, /more than 500 operators$/],
+      'a long sum': [`rank = ${'1+'.repeat(600)}1`, /more than 500 operators$/],
+      'a long list': [`requirements = member(1, {${'1,'.repeat(600)}1})`, /more than 500 operators$/],
       'a long text': [
         `periodic_hold_reason = "${'x'.repeat(5000)}"`,
         /has 5002 characters; it may have 4096$/,
@@ -265,6 +265,14 @@ describe('commands of a submit description that a third party writes', () => {
       'a text of texts': ['+WantOS = strcat(WantOS, "a")', /it calls "strcat"/],
       'an expression in a text': ['rank = eval("Rank")', /it calls "eval"/],
       'an ad of its own': ['+WantOS = [a = 1]', /"= 1]" is no part of an expression$/],
+      'an ad without values': ['+WantOS = []', /has "\[" without a number behind it/],
+      'a name in a text': ['+WantOS = self["BigMemJob"]', /has "\[" without a number behind it/],
+      'a comment': ['rank = /*"*/ strcat("a") /*"*/', /it has a comment/],
+      'the rest of a line': ['rank = 1 // + 2', /it has a comment/],
+      'a pattern that takes minutes': ['rank = regexp("^(a+)+$", "aab")', /repeats what it repeats, or much/],
+      'many repetitions': ['rank = regexp("a*a*a*a*b", "aab")', /repeats what it repeats, or much/],
+      'a pattern from elsewhere': ['rank = regexp(Rank, "aab")', /takes a pattern; write it as a text$/],
+      'many patterns': [`rank = ${'regexp("a", X) + '.repeat(30)}1`, /more than 500 operators$/],
       'a bracket that is not closed': ['concurrency_limits_expr = (1', /"\(" is not closed$/],
       'a wrong order': ['prio = high', /its value is "high"; it must be a whole number$/],
       'no signal': ['kill_sig = SIGFOO', /it must be the name of a signal, as SIGTERM$/],
@@ -292,7 +300,7 @@ describe('commands of a submit description that a third party writes', () => {
       expect(Object.keys(commands)).to.deep.equal(['rank', 'periodic_hold', 'periodic_release']);
       expect(problems.map(({ line }) => line)).to.deep.equal([4, 5, 6]);
       expect(problems[0]?.message).to.equal(
-        'line 4, "request_memory": with the other commands that it names it takes more than 2000 steps',
+        'line 4, "request_memory": it names itself, or takes more than 2000 steps with the other commands that it names',
       );
     });
 
@@ -309,6 +317,14 @@ describe('commands of a submit description that a third party writes', () => {
         'prio = -3',
         "+MaxRuntime = 'Odd name' + $(ProcId)",
         'description = a (b [c "d',
+        'description = My description',
+        'batch_name = batchname',
+        'rank = TARGET.Rank + 1',
+        'requirements = TARGET.Requirements =!= undefined',
+        'kill_sig = sigterm',
+        'concurrency_limits = XSW:2, xsw.a:.5 other,',
+        `requirements = ${Array.from({ length: 70 }, (_, at) => `(TARGET.Machine != "b7s${at}p1.cern.ch")`).join(' && ')}`,
+        'rank = regexp("^b(6|7)[0-9]+\\\\.", Machine) ? split(Machine, ".")[1] == "cern" : 0',
       ])
         expect(refused(line), line).to.deep.equal([]);
     });

@@ -234,14 +234,23 @@ describe('a client of the Kubernetes API', () => {
     const { code, message } = await list();
     expect([code, message]).to.deep.equal([
       'kubernetes-no-api',
-      message.match(/.*more than 400000 values.*/)?.[0],
+      message.match(/.*more than 400000 objects.*/)?.[0],
     ]);
+    const jobs = {
+      jobIds: Array.from({ length: 20_000 }, (_, at) => `1.${at}`),
+      source: `"\\",{[`.repeat(100_000),
+    };
+    server.next(
+      json(200, { metadata: { resourceVersion: '1' }, items: Array.from({ length: 50 }, () => jobs) }),
+    );
+    const { items } = await client.list(path, { signal }, () => 1);
+    expect(items, 'HTCJobs as large as they may be').to.have.length(50);
     server.always(
       json(200, { metadata: { resourceVersion: '1', continue: 'x' }, items: [{ metadata: { name: 'a' } }] }),
     );
     expect((await list()).message).to.contain('a page behind which it is itself the next one');
     // The one after it was asked for while it was read.
-    expect(server.requests.length).to.be.within(3, 4);
+    expect(server.requests.length).to.be.within(4, 5);
   });
 
   it('does not take a yes that is no answer of the API for one', async () => {

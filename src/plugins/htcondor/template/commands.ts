@@ -1,5 +1,10 @@
-import { endlessIn, endlessReason } from '../../../clients/htcondor/expression.ts';
-import { type SubmitCommands, submitRefusal, submitText } from '../../../clients/htcondor/submit-commands.ts';
+import { endlessReason } from '../../../clients/htcondor/expression.ts';
+import {
+  type SubmitCommands,
+  submitRefusal,
+  submitText,
+  tooManySteps,
+} from '../../../clients/htcondor/submit-commands.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 import type { Values } from './placeholders.ts';
 import type { Command, Statement } from './statements.ts';
@@ -45,7 +50,7 @@ export function withCommands(
   commands: SubmitCommands = {},
   allowed: readonly string[] = [],
 ): readonly Statement[] {
-  const tooMuch = endlessIn(commands);
+  const tooMuch = tooManySteps(commands);
   const added = Object.entries(commands).map(([key, value]): Command => {
     const refusal = submitRefusal(key, value, allowed) ?? (tooMuch.includes(key) ? endlessReason : undefined);
     if (refusal !== undefined)

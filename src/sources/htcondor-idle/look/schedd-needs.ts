@@ -54,6 +54,9 @@ const mostAttributes = 100;
 /** Ads that are asked for in one question: its constraint is one argument of a command, 120 characters for each, and 128 KiB at most. */
 const mostAds = 500;
 
+/** Questions that may fail where one of many ads cannot be sent: a schedd that sends none is asked no further. */
+const mostQuestions = 300;
+
 /** How often a look may ask a schedd anew because jobs refer to attributes that it did not ask for. */
 const mostRounds = 3;
 
@@ -192,19 +195,22 @@ export async function adsAmong(
   jobs: readonly JobId[],
   signal: AbortSignal,
 ): Promise<readonly AdText[]> {
-  try {
-    return await client.queueAds(whereAmong(jobs), signal);
-  } catch (error) {
-    if (!isHTCondorError(error, 'condor-failed', 'condor-answer')) throw error;
-    if (jobs.length === 1) return [];
-    const middle = Math.ceil(jobs.length / 2);
-    const halves = [
-      await adsAmong(client, jobs.slice(0, middle), signal),
-      await adsAmong(client, jobs.slice(middle), signal),
-    ].flat();
-    if (halves.length === 0) throw error;
-    return halves;
-  }
+  let failure: unknown;
+  let questions = 0;
+  const ask = async (some: readonly JobId[]): Promise<readonly AdText[]> => {
+    try {
+      return await client.queueAds(whereAmong(some), signal);
+    } catch (error) {
+      failure ??= error;
+      if (!isHTCondorError(error, 'condor-failed', 'condor-answer') || ++questions > mostQuestions) throw error;
+      if (some.length === 1) return [];
+      const middle = Math.ceil(some.length / 2);
+      return [...(await ask(some.slice(0, middle))), ...(await ask(some.slice(middle)))];
+    }
+  };
+  const ads = await ask(jobs);
+  if (ads.length === 0 && jobs.length > 1 && failure !== undefined) throw failure as Error;
+  return ads;
 }
 
 /** Attributes of a job on which a match may rest. @param foreign those for which slots look */

@@ -67,6 +67,10 @@ export function annotationsOf(
   };
 }
 
+/** Characters of all flags of a Pod, as of `htcopts` of a HTCJob, and how many of their mistakes are told. */
+const longestFlags = 65_536;
+const mostProblems = 20;
+
 /** What ends at the end of a line, or at a ";" outside of a text in quotes. A quote without an end is an ordinary character. */
 function flagsIn(text: string): readonly string[] {
   const flags: string[] = [];
@@ -102,6 +106,10 @@ function flagsOf(
   allowed: readonly string[],
   { problems, warnings }: Findings,
 ): SubmitCommands {
+  if (text.length > longestFlags) {
+    problems.push(problem(at, `the flags have ${text.length} characters; they may have ${longestFlags}`));
+    return {};
+  }
   const lines = flagsIn(text);
   const foreign = lines.filter((line) => line.startsWith('-'));
   if (foreign.length > 0)
@@ -112,7 +120,7 @@ function flagsOf(
     lines.filter((line) => !line.startsWith('-')).join('\n'),
     allowed,
   );
-  problems.push(...wrong.map(({ message }) => problem(at, message)));
+  for (const { message } of wrong.slice(0, mostProblems)) problems.push(problem(at, message));
   const refused = Object.keys(commands).filter((key) => !isAllowed(key, allowed));
   if (refused.length > 0)
     problems.push(
