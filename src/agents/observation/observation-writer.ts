@@ -149,7 +149,8 @@ export class ObservationWriter {
 
   #takeRefused(): void {
     if (this.#refused.size === 0 || this.#clock.monotonic() - this.#refusedAt < tryAgainAfter) return;
-    for (const [workerId, one] of this.#refused) if (!this.#batch.has(workerId)) this.#batch.set(workerId, one);
+    for (const [workerId, one] of this.#refused)
+      if (!this.#batch.has(workerId)) this.#batch.set(workerId, one);
     this.#refused.clear();
     this.#begin();
   }

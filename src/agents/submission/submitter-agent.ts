@@ -40,8 +40,8 @@ export class SubmitterAgent {
   readonly #recorder: IntentRecorder;
   readonly #sender: IntentSender;
   readonly #preflight: PreflightLog;
-  /** Whether new workers were accepted in this pass. */
-  #hasSubmitted = false;
+  /** Submissions of new workers of which some were accepted. */
+  #submissions = 0;
 
   constructor(runtime: QueueRuntime, parts: SubmitterParts, options: SubmitterOptions) {
     this.#runtime = runtime;
@@ -72,12 +72,12 @@ export class SubmitterAgent {
   async #run(): Promise<Conclusion> {
     const { closed, unknown } = await this.#limits.closed();
     const refused = unknown === undefined ? await this.#settle() : undefined;
-    this.#hasSubmitted = false;
+    const before = this.#submissions;
     const conclusion = this.#runtime.current
       ? await this.#submitNew(closed)
       : { reasons: [onlyFollowed], nextIn: undefined };
     // If new ones were accepted, it is not the backend that refuses.
-    if (refused !== undefined && !this.#hasSubmitted) throw refused;
+    if (refused !== undefined && this.#submissions === before) throw refused;
     if (refused !== undefined)
       this.#parts.log.warn('workers that were tried again were refused, and new ones accepted', {
         queue: this.#runtime.config.name,
@@ -123,7 +123,7 @@ export class SubmitterAgent {
     // Before the submission: should it fail, these requests are those that wait.
     this.#noteWaiting(wanted, whyWaiting([first, final]), served);
     await this.#parts.ledger.inFlight.during(intents, () => this.#sender.sendNew(intents));
-    this.#hasSubmitted = true;
+    this.#submissions++;
     const rest = withoutOrigins(wanted.entries, served);
     const closing = applyLimits(rest, await this.#limits.look(rest));
     return this.#conclude({ wanted, first, final, closing, conflicts }, served);

@@ -202,7 +202,8 @@ export async function adsAmong(
       return await client.queueAds(whereAmong(some), signal);
     } catch (error) {
       failure ??= error;
-      if (!isHTCondorError(error, 'condor-failed', 'condor-answer') || ++questions > mostQuestions) throw error;
+      if (!isHTCondorError(error, 'condor-failed', 'condor-answer') || ++questions > mostQuestions)
+        throw error;
       if (some.length === 1) return [];
       const middle = Math.ceil(some.length / 2);
       return [...(await ask(some.slice(0, middle))), ...(await ask(some.slice(middle)))];
