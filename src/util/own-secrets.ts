@@ -29,11 +29,15 @@ const begins = new Uint8Array(1 << 16);
 /** Forms that are no longer than such a part. */
 const shortForms = new Set<string>();
 
+/** Characters that a part must have, unless a secret begins with it: a row of "x" or "0" may stand in any text. */
+const fewest = 6;
+
 function partsOf(form: string): readonly number[] {
   const step = form.length > 8 * distance.long ? distance.long : distance.short;
   const last = form.length - telling;
   const count = Math.ceil(last / step);
-  return [...Array.from({ length: count }, (_, index) => index * step), last];
+  const places = [...Array.from({ length: count }, (_, index) => index * step), last];
+  return places.filter((at) => at === 0 || new Set(form.slice(at, at + telling)).size >= fewest);
 }
 
 /** Of the four characters at this place. */
@@ -61,7 +65,9 @@ function othersAt(part: string, form: string): readonly Part[] {
 function drop(form: string, ends: boolean): void {
   if (!ends) shortForms.delete(form);
   if (form.length <= telling) return;
-  for (const at of ends ? partsOf(form).slice(1, -1) : partsOf(form)) {
+  for (const at of ends
+    ? partsOf(form).filter((one) => one > 0 && one < form.length - telling)
+    : partsOf(form)) {
     const part = form.slice(at, at + telling);
     const others = othersAt(part, form);
     if (others.length > 0) parts.set(part, others);
@@ -165,7 +171,8 @@ export function factsFromOutside(value: unknown): unknown {
 
 /** What a secret that was cut or joined to another text may go on with. */
 const restOfWord = /[\w.~+/=%-]*/y;
-const ofWord = /[\w.~+/=%-]/;
+/** What a word is that has a secret in it: "api_key=" before one is its name. */
+const ofWord = /[\w.~+/%-]/;
 
 /** A text without the secrets of this process. */
 export function withoutOwn(text: string): string {
