@@ -7,29 +7,20 @@ import { shown } from './submit-names.ts';
  */
 export const expressionBounds = {
   characters: 4096,
-  /** Of operators, commas and calls; a match of a pattern counts as 20. */
+  /** Of operators, commas and calls; a match of a pattern or of two lists counts as 50. */
   operators: 500,
   brackets: 50,
   /** All operators that one evaluation takes, also those of the job's other expressions that it names. */
   steps: 2000,
 } as const;
 
-/** Functions of ClassAds that make no text or list longer than what they are given. Source: HTCondor's manual, "ClassAd syntax"; 25.14. */
+/**
+ * Functions of ClassAds that give no text, or one of a few characters: each of those that make a text of a list doubles its quotation marks, so that thirty of
+ * them in each other take the memory of the daemon. Source: HTCondor's manual, "ClassAd syntax"; 25.14.
+ */
 const functions: ReadonlySet<string> = new Set([
   ...['ifthenelse', 'isundefined', 'iserror', 'isstring', 'isinteger', 'isreal', 'isboolean', 'islist'],
-  ...[
-    'isclassad',
-    'isabstime',
-    'isreltime',
-    'int',
-    'real',
-    'bool',
-    'string',
-    'floor',
-    'ceiling',
-    'round',
-    'pow',
-  ],
+  ...['isclassad', 'isabstime', 'isreltime', 'int', 'real', 'bool', 'floor', 'ceiling', 'round', 'pow'],
   ...[
     'quantize',
     'min',
@@ -43,27 +34,41 @@ const functions: ReadonlySet<string> = new Set([
     'size',
   ],
   ...['stringlistmember', 'stringlistimember', 'stringlistsize', 'stringlistsum', 'stringlistavg'],
-  ...['stringlistmin', 'stringlistmax', 'stringlistsintersect', 'stringlistsubsetmatch'],
-  ...[
-    'stringlistisubsetmatch',
-    'strcmp',
-    'stricmp',
-    'toupper',
-    'tolower',
-    'substr',
-    'split',
-    'splitusername',
-  ],
-  ...['splitslotname', 'time', 'interval', 'random', 'versioncmp', 'versionlt', 'versionle', 'versiongt'],
-  ...['versionge', 'versioneq', 'version_in_range'],
+  ...['stringlistmin', 'stringlistmax', 'strcmp', 'stricmp', 'time', 'interval', 'random'],
+  ...['versioncmp', 'versionlt', 'versionle', 'versiongt', 'versionge', 'versioneq', 'version_in_range'],
 ]);
 
-/** Those that match a pattern, which has to be a text: it may take as long as HTCondor lets it, for each machine. */
+/** Those that match a pattern, each with attributes of a machine. */
 const matching: ReadonlySet<string> = new Set(['regexp', 'regexpmember', 'stringlistregexpmember']);
-/** Operators that a match counts as. */
-const costOfMatch = 20;
-/** A repetition of what may be a repetition, more than three repetitions, and a part that has to come again. */
-const costly = /\)[*+{]|(?:[*+{].*){4}|\\[1-9]/s;
+/** Those that take the product of the lengths of two lists. */
+const comparing: ReadonlySet<string> = new Set([
+  ...['stringlistsintersect', 'stringlistsubsetmatch', 'stringlistisubsetmatch'],
+]);
+/** Operators that one of these counts as: a tenth of a second at most, for each machine. */
+const costOfMatch = 50;
+/** Attributes that machines have and jobs do not, so that they need no `TARGET.`. */
+const ofMachines = /^(machine|name)$/i;
+/** Characters of a pattern. */
+const longestPattern = 200;
+/** Alternatives of a pattern. */
+const mostAlternatives = 10;
+
+/**
+ * Why a pattern is refused; undefined: matching it takes a time that grows with the square of a text at most. What stands behind a backslash or in a set counts
+ * as if it stood alone: which of the two ways to read backslashes a daemon has is then the same.
+ * @param written with its quotation marks
+ */
+function patternRefusal(written: string): string | undefined {
+  const count = (characters: RegExp) => written.match(characters)?.length ?? 0;
+  if (written.length > longestPattern) return `has more than ${longestPattern} characters`;
+  if (/\\[^\WdDwWsSbB]|\\_/.test(written)) return 'may have no letter or digit behind "\\" but d, w, s and b';
+  if (/\([?*+]/.test(written)) return 'may have no "(?" and "(*"; options are the next argument';
+  if (count(/[*+?{]/g) > 1 || /\)\s*[*+?{]/.test(written))
+    return 'may have one of * + ? {, and none behind ")"';
+  if (count(/\(/g) > 1 || count(/\|/g) >= mostAlternatives)
+    return `may have one group, and ${mostAlternatives} alternatives`;
+  return undefined;
+}
 
 const token =
   /\s+|("(?:[^"\\]|\\.)*")|'(?:[^'\\]|\\.)*'|(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([()[\]{}])|(\/[/*]|=\?=|=!=|\|\||&&|==|!=|<=|>=|<<|>>>?|[?:<>!~+\-*/%&|^.,])/gy;
@@ -91,6 +96,20 @@ function tokensOf(expression: string): readonly Token[] | string {
 
 const closing: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
+/** Why a call that matches a pattern is refused. @param given what stands behind its bracket */
+function matchRefusal([pattern, comma, first, second, third, fourth]: readonly Token[]): string | undefined {
+  if (pattern?.kind !== 'text' || comma?.text !== ',') return 'takes a pattern; write it as a text';
+  const refusal = patternRefusal(pattern.text);
+  if (refusal !== undefined)
+    return `takes a pattern that is quickly matched with any text: ${shown(pattern.text)} ${refusal}`;
+  const isTarget = /^target$/i.test(first?.text ?? '') && second?.text === '.' && third?.kind === 'word';
+  const end = isTarget ? fourth : second;
+  const isWhole = end?.text === ',' || end?.text === ')';
+  return isWhole && (isTarget || ofMachines.test(first?.text ?? ''))
+    ? undefined
+    : 'compares a pattern with an attribute of a machine; write TARGET. and its name';
+}
+
 /** Operators, commas and calls of an expression, or the reason why it is refused. */
 function measured(expression: string): number | string {
   if (expression.length > expressionBounds.characters)
@@ -107,15 +126,12 @@ function measured(expression: string): number | string {
     if ((kind === 'operator' && !isScope) || /^(is|isnt)$/i.test(text)) operators++;
     if (kind === 'word' && next?.text === '(') {
       const name = text.toLowerCase();
-      operators += matching.has(name) ? costOfMatch : 1;
+      operators += matching.has(name) || comparing.has(name) ? costOfMatch : 1;
       if (matching.has(name)) {
-        const third = tokens[index + 3];
-        if (second?.kind !== 'text' || third?.text !== ',')
-          return `${shown(text)} takes a pattern; write it as a text`;
-        if (costly.test(second.text))
-          return `the pattern ${shown(second.text)} repeats what it repeats, or much: it could take minutes for each machine`;
-      } else if (!functions.has(name) && !/^(is|isnt)$/.test(name))
-        return `it calls ${shown(text)}; it may call what makes no longer texts alone: ${[...functions].slice(0, 8).join(', ')} and others of docs/htcjob.md`;
+        const refusal = matchRefusal(tokens.slice(index + 2, index + 8));
+        if (refusal !== undefined) return `${shown(text)} ${refusal}`;
+      } else if (!functions.has(name) && !comparing.has(name) && !/^(is|isnt)$/.test(name))
+        return `it calls ${shown(text)}; it may call what makes no texts alone: ${[...functions].slice(0, 8).join(', ')} and others of docs/htcjob.md`;
     }
     if (text === '[' && (next?.kind !== 'number' || second?.text !== ']'))
       return 'it has "[" without a number behind it: it may have places of lists, and no ads';

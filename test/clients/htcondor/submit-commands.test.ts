@@ -269,10 +269,11 @@ describe('commands of a submit description that a third party writes', () => {
       'a name in a text': ['+WantOS = self["BigMemJob"]', /has "\[" without a number behind it/],
       'a comment': ['rank = /*"*/ strcat("a") /*"*/', /it has a comment/],
       'the rest of a line': ['rank = 1 // + 2', /it has a comment/],
-      'a pattern that takes minutes': ['rank = regexp("^(a+)+$", "aab")', /repeats what it repeats, or much/],
-      'many repetitions': ['rank = regexp("a*a*a*a*b", "aab")', /repeats what it repeats, or much/],
-      'a pattern from elsewhere': ['rank = regexp(Rank, "aab")', /takes a pattern; write it as a text$/],
-      'many patterns': [`rank = ${'regexp("a", X) + '.repeat(30)}1`, /more than 500 operators$/],
+      'many comparisons of lists': [
+        `rank = ${'stringListsIntersect(WantOS, BigMemJob) + '.repeat(12)}1`,
+        /more than 500 operators$/,
+      ],
+      'many patterns': [`rank = ${'regexp("a", Name) + '.repeat(12)}1`, /more than 500 operators$/],
       'a bracket that is not closed': ['concurrency_limits_expr = (1', /"\(" is not closed$/],
       'a wrong order': ['prio = high', /its value is "high"; it must be a whole number$/],
       'no signal': ['kill_sig = SIGFOO', /it must be the name of a signal, as SIGTERM$/],
@@ -285,6 +286,64 @@ describe('commands of a submit description that a third party writes', () => {
         expect(message).to.match(why);
         expect([more, read(line).commands]).to.deep.equal([[], {}]);
       });
+
+    for (const pattern of [
+      'a*a*a*[bc]',
+      '^(a+)+$',
+      '(a|aa)*[bc]',
+      '(a|aa) *[bc]',
+      '(a|aa)(a|aa)(a|aa)b',
+      'a?a?a?a?aaaa',
+      'a{1,9}a{1,9}b',
+      'a*?b',
+      '(?=a*)b',
+      '(a|b(?1))',
+      '(?i)x',
+      '(*LIMIT_MATCH=9)a',
+      '(a)\\1',
+      '\\052a\\052a\\052[bc]',
+      '\\Qa\\E',
+      '\\X',
+      '\\g{1}',
+      'x'.repeat(300),
+      `(${Array.from({ length: 30 }, () => '.').join('|')})x`,
+    ])
+      it(`refuse a pattern that may take long to match, ${pattern.slice(0, 30)}`, () => {
+        const [message = ''] = refused(`requirements = regexp("${pattern}", TARGET.Machine)`);
+        expect(message).to.include('takes a pattern that is quickly matched with any text');
+      });
+
+    it('match a pattern with what a machine says of itself alone, whose texts are short', () => {
+      const line = (given: string) => `rank = regexp(${given})`;
+      for (const given of [
+        '"a", TARGET.Machine',
+        '"a", machine, "i"',
+        '"a", Name',
+        '"^wn-\\\\d+", target.Site, "i"',
+      ])
+        expect(refused(line(given)), given).to.deep.equal([]);
+      for (const given of [
+        '"a", Env',
+        '"a", MY.Args',
+        '"a", "aaa"',
+        '"a", TARGET.X ?: Env',
+        '"a", Machine ?: Env',
+      ])
+        expect(refused(line(given)).join(' '), given).to.match(
+          /attribute of a machine; write TARGET\. and its name/,
+        );
+      expect(refused(line('Rank, TARGET.Machine')).join(' ')).to.match(
+        /takes a pattern; write it as a text$/,
+      );
+    });
+
+    it('refuse functions that make a text of a list', () => {
+      for (const name of [
+        ...['string', 'split', 'splitUserName', 'splitSlotName', 'toUpper', 'toLower', 'substr', 'join'],
+        'unparse',
+      ])
+        expect(refused(`+WantOS = ${name}({"a"})`).join(' '), name).to.include(`it calls "${name}"`);
+    });
 
     it('refuse expressions that together take any number of steps, or that go in a circle', () => {
       const sum = (name: string) => Array.from({ length: 20 }, () => name).join('+');
@@ -324,7 +383,7 @@ describe('commands of a submit description that a third party writes', () => {
         'kill_sig = sigterm',
         'concurrency_limits = XSW:2, xsw.a:.5 other,',
         `requirements = ${Array.from({ length: 70 }, (_, at) => `(TARGET.Machine != "b7s${at}p1.cern.ch")`).join(' && ')}`,
-        'rank = regexp("^b(6|7)[0-9]+\\\\.", Machine) ? split(Machine, ".")[1] == "cern" : 0',
+        'rank = regexp("^b(6|7)[0-9]+\\\\.", Machine) ? {1, 2}[1] : 0',
       ])
         expect(refused(line), line).to.deep.equal([]);
     });
