@@ -21,26 +21,49 @@ export function markedWorker(text: unknown): (MarkedWorker & Readonly<Record<str
   return isMarked(read) ? read : undefined;
 }
 
-const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'];
-const optional = ['accessPoint', 'groupId', 'payloadId'];
-const numbers = ['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'];
+/** Attempts at one worker: a larger number is no count of them. */
+export const mostAttempts = 10_000;
+/** Characters of a text. */
+const longest = 4096;
 
+const names = ['name', 'queue', 'computingSite'];
+const optional = ['accessPoint', 'groupId', 'payloadId'];
+const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'];
+const amounts = ['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'];
+
+/** Whoever can edit an object can write anything here, and one row that the database does not take would keep all others from theirs. */
 function isMarked(value: unknown): value is MarkedWorker & Readonly<Record<string, unknown>> {
   if (!isRecord(value)) return false;
   const { origin, requirements } = value;
-  const all = (of: Record<string, unknown>, keys: readonly string[], type: string) =>
-    keys.every((key) => typeof of[key] === type);
+  const all = (of: Record<string, unknown>, keys: readonly string[], fits: (value: unknown) => boolean) =>
+    keys.every((key) => fits(of[key]));
   return (
-    all(value, ['workerId', 'attempt'], 'number') &&
-    all(value, ['name', 'queue', 'computingSite'], 'string') &&
-    optional.every((key) => ['string', 'undefined'].includes(typeof value[key])) &&
+    isCount(value['workerId'], 1) &&
+    isCount(value['attempt'], 1, mostAttempts) &&
+    all(value, names, isText) &&
+    all(value, optional, (one) => one === undefined || isText(one)) &&
     isRecord(origin) &&
-    all(origin, ['kind', 'uid'], 'string') &&
-    all(origin, ['index'], 'number') &&
+    all(origin, ['kind', 'uid'], isText) &&
+    isCount(origin['index'], 0) &&
     isRecord(requirements) &&
-    all(requirements, texts, 'string') &&
-    all(requirements, numbers, 'number')
+    all(requirements, texts, isText) &&
+    all(requirements, amounts, isAmount)
   );
+}
+
+/** As a database gives it back: PostgreSQL takes no NUL, and half a character comes back as another one. */
+function isText(value: unknown): boolean {
+  return (
+    typeof value === 'string' && value.length <= longest && !value.includes('\0') && value.isWellFormed()
+  );
+}
+
+function isCount(value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most;
+}
+
+function isAmount(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

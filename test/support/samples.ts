@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { clampLimits } from '../../src/config/queues/limits.ts';
 import { QueueOptions } from '../../src/config/queues/queue-schema.ts';
 import type { QueueConfig } from '../../src/config/queues/queues.ts';
@@ -15,6 +16,11 @@ export const requirements: Requirements = {
   pilotType: 'PR',
   prodSourceLabel: 'managed',
 };
+
+/** Texts as every database gives them back. */
+export const textsOfRows = fc
+  .string({ unit: 'binary' })
+  .map((text) => text.toWellFormed().replaceAll('\0', ' '));
 
 /** A worker of queue Q as it is when its intent is written. */
 export function workerOf(workerId: number, changes: Partial<Worker> = {}): Worker {

@@ -16,6 +16,29 @@ describe('the mark of a worker', () => {
       expect(markedWorker(JSON.stringify({ ...workerOf(7), ...wrong }))).to.equal(undefined);
   });
 
+  it('hole 7: is not believed where a row of it would be refused by a database', () => {
+    const { origin, requirements } = workerOf(7);
+    const odd: readonly object[] = [
+      ...[0.5, 0, -1, 1e30, 10_001, null].map((attempt) => ({ attempt })),
+      ...[1.5, 0, 1e30].map((workerId) => ({ workerId })),
+      ...[1.5, -1, 1e30, '0'].map((index) => ({ origin: { ...origin, index } })),
+      ...['a\0b', 'u'.repeat(200_000), '\ud800', 7].flatMap((text) => [
+        { queue: text },
+        { computingSite: text },
+        { origin: { ...origin, uid: text } },
+        { origin: { ...origin, kind: text } },
+      ]),
+      ...['a\0b', 'u'.repeat(200_000)].map((jobType) => ({ requirements: { ...requirements, jobType } })),
+      ...[-1, 1e30, null].map((nCore) => ({ requirements: { ...requirements, nCore } })),
+      { groupId: 'a\0b' },
+    ];
+    for (const wrong of odd)
+      expect(
+        markedWorker(JSON.stringify({ ...workerOf(7), ...wrong })),
+        JSON.stringify(wrong).slice(0, 80),
+      ).to.equal(undefined);
+  });
+
   it('keeps both on the local backend, and nothing else that may stand there', () => {
     const content = JSON.stringify({
       factory: 'f',

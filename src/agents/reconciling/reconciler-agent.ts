@@ -5,7 +5,7 @@ import type { Fate } from '../../store/workers.ts';
 import { isFinal } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Connection } from '../observation/connection.ts';
-import { toReason } from '../../worker/errors.ts';
+import { ThresherError, toReason } from '../../worker/errors.ts';
 import { observationChange } from '../ledger/outcomes.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { AgentStore } from '../agent-store.ts';
@@ -83,6 +83,9 @@ export interface ReconcilerOptions {
   notListed(workerIds: readonly number[]): void;
 }
 
+/** As many workers that the database refuses in one listing say that it is the database. */
+const mostRefused = 1000;
+
 /** Matches everything with our mark to rows: at the start, before anything is submitted, and from time to time. */
 export class ReconcilerAgent {
   readonly #sweeper: Sweeper;
@@ -154,18 +157,27 @@ export class ReconcilerAgent {
     const ids = first.flatMap(({ identity }) => (identity === undefined ? [] : [identity.workerId]));
     // Ids given out from now on are above everything that was ever seen, but for ids that leave no room.
     const highest = ids.reduce((last, id) => (id <= highestForeignId ? Math.max(last, id) : last), 0);
-    await store.ids.raise(highest + 1);
-    const rows = await store.workers.fates(ids);
+    await this.#stored(store.ids.raise(highest + 1));
+    const rows = await this.#stored(store.workers.fates(ids));
     const rowOf = ({ identity }: Found) => identity && rows.get(identity.workerId);
     const strangers = first.filter((found) => rowOf(found) === undefined);
     const configs = await configsOf(strangers, homes);
-    const taken = await takenOrigins(
-      store.origins,
-      strangers.flatMap(({ identity }) => identity ?? []),
+    const taken = await this.#stored(
+      takenOrigins(
+        store.origins,
+        strangers.flatMap(({ identity }) => identity ?? []),
+      ),
     );
+    // A copy carries its mark: of two with the id of one worker the first gets its row.
+    const owners = new Map<number, string>();
+    for (const { identity, place } of strangers)
+      if (identity !== undefined && !owners.has(identity.workerId)) owners.set(identity.workerId, place);
     const judgeOne = (found: Found): Judged => {
       const owner = taken.get(found.identity?.workerId ?? 0);
       if (owner !== undefined) return { found, verdict: { kind: 'orphan', why: whyTaken(owner) } };
+      const first = owners.get(found.identity?.workerId ?? 0) ?? found.place;
+      if (first !== found.place)
+        return { found, verdict: { kind: 'orphan', why: `its mark is that of another worker's, ${first}` } };
       const configOf = (queue: string) => configs.get(queue);
       return { found, verdict: judge(found, rowOf(found), this.#connection.name, configOf) };
     };
@@ -207,9 +219,10 @@ export class ReconcilerAgent {
       verdict.kind === 'adopt' ? [{ worker: verdict.worker, seen: observation !== undefined }] : [],
     );
     const workers = (seen: boolean) => adopted.filter((one) => one.seen === seen).map(({ worker }) => worker);
-    const seen = await ledger.adopt(workers(true), 'submitted');
+    const refused = new Map<number, string>();
+    const seen = await this.#adopt(workers(true), 'submitted', refused);
     // The submitter settles these: a late start of them must be fenced before anything is concluded.
-    const unseen = await ledger.adopt(workers(false), 'pending');
+    const unseen = await this.#adopt(workers(false), 'pending', refused);
     if (seen.size + unseen.size > 0) {
       log.warn('adopted workers without a row', {
         connection: this.#connection.name,
@@ -221,7 +234,10 @@ export class ReconcilerAgent {
       if (one.verdict.kind !== 'adopt') return one;
       const { workerId } = one.verdict.worker;
       if (seen.has(workerId) || unseen.has(workerId)) return one;
-      return { found: one.found, verdict: { kind: 'orphan', why: whyTaken(undefined) } };
+      return {
+        found: one.found,
+        verdict: { kind: 'orphan', why: refused.get(workerId) ?? whyTaken(undefined) },
+      };
     });
     const observed = judged.flatMap(({ found, verdict }) =>
       verdict.kind === 'adopt' && found.observation !== undefined
@@ -244,13 +260,47 @@ export class ReconcilerAgent {
         },
       ];
     });
-    await store.orphans.replace(this.#connection.name, orphans);
+    await this.#stored(store.orphans.replace(this.#connection.name, orphans));
     if (orphans.length > 0 && orphans.length !== this.#orphans) {
       log.warn('orphans found', { connection: this.#connection.name, orphans: orphans.length });
     }
     this.#orphans = orphans.length;
     const opened = this.#connection.listed(() => this.#shared.note(clock.monotonic()));
     if (opened) events.emit('connectionOpened', { connection: this.#connection.name });
+  }
+
+  /**
+   * One whose row the database refuses keeps no other from being adopted. @param refused takes up why, by id
+   * @throws ThresherError where it is the database that is at fault
+   */
+  async #adopt(
+    workers: readonly Worker[],
+    status: 'pending' | 'submitted',
+    refused: Map<number, string>,
+  ): Promise<ReadonlySet<number>> {
+    try {
+      return await this.#parts.ledger.adopt(workers, status);
+    } catch (error) {
+      if (!(error instanceof ThresherError) || error.code !== 'store-failed') throw error;
+      const [first] = workers;
+      if (first === undefined || refused.size >= mostRefused) throw error;
+      if (workers.length === 1) {
+        refused.set(first.workerId, `it cannot have a row: ${error.message}`);
+        return new Set();
+      }
+    }
+    const half = Math.ceil(workers.length / 2);
+    const before = await this.#adopt(workers.slice(0, half), status, refused);
+    return new Set([...before, ...(await this.#adopt(workers.slice(half), status, refused))]);
+  }
+
+  /** What the store is asked for fails with a code of the store. */
+  async #stored<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      throw this.#parts.store.errorOf(error);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { check } from '../../util/schema.ts';
 import Type from '../../util/type.ts';
+import { mostAttempts } from '../../worker/marked.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { ProcessId } from './processes.ts';
 
@@ -35,8 +36,6 @@ export interface Exit {
   readonly at: number;
 }
 
-/** Each attempt up to this one is looked for by its claim: a larger number is no count of attempts. */
-const mostAttempts = 10_000;
 /** Linux gives out no larger ones. Source: PID_MAX_LIMIT of the kernel. */
 const largestPid = 4_194_304;
 
@@ -68,6 +67,7 @@ const MarkedFile = Type.Object({
     }),
     placement: text(65_536),
     configId: count(0),
+    // Each attempt up to this one is looked for by its claim.
     attempt: count(1, mostAttempts),
     accessPoint: Type.Optional(name),
     groupId: Type.Optional(name),

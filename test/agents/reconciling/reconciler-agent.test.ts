@@ -149,6 +149,49 @@ describe('the listing of a connection', () => {
     ]);
   });
 
+  it('hole 7: adopts the first of two with the id of one worker, and all others beside them', async () => {
+    listed = [shown(1), { ...shown(2), place: '/pilots/first' }, shown(2), shown(3)];
+    await reconcile();
+    expect([1, 2, 3].map((id) => parts.ledger.live.get(id)?.status)).to.deep.equal(Array(3).fill('running'));
+    expect((await parts.store.orphans.all()).map(({ place, why }) => [place, why])).to.deep.equal([
+      ['/pilots/2', "its mark is that of another worker's, /pilots/first"],
+    ]);
+  });
+
+  /** The database with a refusal of one worker's row, or of all. */
+  const refusing = (refuses: (id: number) => boolean, code?: string) => {
+    const { adopt } = parts.store.workers;
+    parts.store.workers.adopt = async (workers, ...rest) => {
+      const one = workers.find(({ workerId }) => refuses(workerId));
+      if (one === undefined) return adopt.call(parts.store.workers, workers, ...rest);
+      throw Object.assign(new Error('integer out of range'), { code });
+    };
+  };
+
+  it('hole 7: adopts all but those whose rows the database refuses, and says why these have none', async () => {
+    refusing((id) => id % 5 === 2);
+    listed = Array.from({ length: 20 }, (_, index) => shown(index + 1));
+    await reconcile();
+    expect(listed.filter((_, index) => parts.ledger.live.get(index + 1) !== undefined)).to.have.length(16);
+    const orphans = await parts.store.orphans.all();
+    expect(orphans.map(({ workerId }) => workerId)).to.have.members([2, 7, 12, 17]);
+    expect(orphans[0]?.why).to.match(/^it cannot have a row: .*integer out of range/);
+  });
+
+  it('fails as a whole where the database itself fails, with a code of the store', async () => {
+    listed = [shown(1), shown(2)];
+    refusing(() => true, 'SQLITE_FULL');
+    expect(await reconcile().catch((error: unknown) => error)).to.have.property('code', 'store-full');
+    parts.store.origins.known = async () => {
+      throw Object.assign(new Error('locked'), { code: 'SQLITE_READONLY' });
+    };
+    listed = listed.map((one) => ({
+      ...one,
+      identity: { ...one.identity!, origin: { kind: 'x', uid: 'y', index: 0 } },
+    }));
+    expect(await reconcile().catch((error: unknown) => error)).to.have.property('code', 'store-readonly');
+  });
+
   it('is compared with the rows, and workers that it lacks are looked up', async () => {
     const ids = await parts.submitted(3);
     listed = [shown(ids[1] ?? 0)];

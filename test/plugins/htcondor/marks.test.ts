@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { identityText, jobOf } from '../../../src/plugins/htcondor/marks.ts';
 import type { Worker } from '../../../src/worker/worker.ts';
-import { workerOf } from '../../support/samples.ts';
+import { textsOfRows, workerOf } from '../../support/samples.ts';
 
 describe('the marks of a job', () => {
   const ad = { ClusterId: 12, ProcId: 3, harvesterWorkerID: '7', JobStatus: 2 };
@@ -16,7 +16,7 @@ describe('the marks of a job', () => {
 
   it('give back who the worker is, whatever it is called', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.string(), (name, queue) => {
+      fc.property(textsOfRows, textsOfRows, (name, queue) => {
         const worker = workerOf(7, { name, queue, accessPoint: `/work/${queue}` });
         const { identity } = jobOf({ ...ad, thresherIdentity: identityText(worker) }, true) ?? {};
         const { placement, configId, ...who } = worker;

@@ -10,7 +10,7 @@ import {
   workerIdOf,
 } from '../../../src/plugins/kubernetes/marks.ts';
 import type { Worker } from '../../../src/worker/worker.ts';
-import { workerOf } from '../../support/samples.ts';
+import { textsOfRows, workerOf } from '../../support/samples.ts';
 
 const worker = workerOf(17, { queue: 'CERN/PROD mcore', accessPoint: '/work/17' });
 const metadata = { name: worker.name, ...marksOf(worker, 'thresher-1') };
@@ -23,16 +23,21 @@ describe('the marks of a Job', () => {
   });
 
   it('make any worker again, with labels that Kubernetes takes', () => {
-    const anyText = fc.string({ unit: 'binary' });
+    const factories = fc.string({ unit: 'binary' });
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 99_999_999_999 }), anyText, anyText, (id, queue, factory) => {
-        const one = workerOf(id, { queue, computingSite: queue });
-        const marks = marksOf(one, factory);
-        expect(Object.values(marks.labels).filter((value) => !isLabelValue(value))).to.deep.equal([]);
-        expect(identityOf({ name: one.name, ...marks })).to.deep.equal(one);
-        expect(isOurs(marks, factory)).to.equal(true);
-        expect(isOurs(marks, `${factory}x`)).to.equal(false);
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 99_999_999_999 }),
+        textsOfRows,
+        factories,
+        (id, queue, factory) => {
+          const one = workerOf(id, { queue, computingSite: queue });
+          const marks = marksOf(one, factory);
+          expect(Object.values(marks.labels).filter((value) => !isLabelValue(value))).to.deep.equal([]);
+          expect(identityOf({ name: one.name, ...marks })).to.deep.equal(one);
+          expect(isOurs(marks, factory)).to.equal(true);
+          expect(isOurs(marks, `${factory}x`)).to.equal(false);
+        },
+      ),
     );
   });
 

@@ -51,7 +51,7 @@ for (const way of usable) {
 
     it('sees its own processes only, as the child of no process', async () => {
       // PID 1 of the namespace may not have become its shell yet.
-      const settled = 'while ps -e -o comm= | grep -qx setsid; do :; done';
+      const settled = 'until grep -qx sh /proc/1/comm; do :; done';
       const { stdout } = await start(`${settled}; ps -e -o ppid=,comm=`).ended;
       const seen = stdout
         .trim()
