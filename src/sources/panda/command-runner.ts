@@ -31,6 +31,8 @@ export interface CommandRunnerParts {
 
 /** Commands that are remembered as carried out. An answer that comes twice comes soon. */
 const mostDone = 200;
+/** The same for those that end workers, which others push out of no memory: one that comes again late ends what was made since. */
+const mostKills = 1000;
 /** A server that refuses to hear of them takes them for lost: a command comes once all the same. */
 const mostUnacknowledged = 500;
 /** Outcomes that are kept for operators. */
@@ -82,12 +84,16 @@ export class CommandRunner {
   /** The server gives a command once, but the same may be answered twice on the way. */
   #notDone(given: readonly PandaCommand[]): readonly PandaCommand[] {
     const { memory } = this.#parts;
-    const known = new Set([...memory.done, ...memory.commands.map(keyOf)]);
+    const known = Map.groupBy(
+      [...memory.done, ...memory.kills, ...memory.commands.map(keyOf)],
+      (key) => key.split('@')[0] ?? '',
+    );
     return given.filter((command) => {
       if (!isNamed(command)) return true;
-      const isKnown = known.has(keyOf(command));
-      known.add(keyOf(command));
-      return !isKnown;
+      const key = keyOf(command);
+      const same = known.get(`${command.command_id}`) ?? [];
+      known.set(`${command.command_id}`, [...same, key]);
+      return !same.some((one) => isSame(one, key));
     });
   }
 
@@ -111,35 +117,39 @@ export class CommandRunner {
     madeUntil: (command: LinkMemory['commands'][number]) => number = () => Infinity,
   ): Promise<number> {
     const { memory, log, clock } = this.#parts;
-    const replaced = replacedIn(commands);
+    const read = new Map(commands.map((given) => [given, readCommand(given)]));
+    const replaced = replacedIn(read);
     let useful = 0;
     // What changed nothing is written down with what follows: after a crash it changes nothing again.
     let over: PandaCommand[] = [];
     const writeDown = () => {
       const keys = over.map(keyOf);
-      const named = over.filter(isNamed).map(keyOf).reverse();
+      const named = over.filter(isNamed).reverse();
+      const [kills, others] = [true, false].map((ends) =>
+        named.filter((one) => isKill(one) === ends).map(keyOf),
+      );
       over = [];
       return memory.change((kept) => ({
         ...kept,
         commands: kept.commands.filter((one) => !keys.includes(keyOf(one))),
-        done: [...named, ...(kept.done ?? [])].slice(0, mostDone),
+        done: [...(others ?? []), ...(kept.done ?? [])].slice(0, mostDone),
+        kills: [...(kills ?? []), ...(kept.kills ?? [])].slice(0, mostKills),
       }));
     };
-    for (const given of commands) {
+    for (const [given, meant] of read) {
       if (signal.aborted) break;
       const { command_id: id, command } = given;
-      const read = readCommand(given);
       const isReplaced = replaced.has(given);
       const outcome = isReplaced
         ? 'a later order of the site came with it'
-        : await this.#obey(read, { id, madeUntil: madeUntil(given) }, desk, signal);
+        : await this.#obey(meant, { id, madeUntil: madeUntil(given) }, desk, signal);
       over.push(given);
-      if (!isReplaced && read.kind !== 'unknown') {
+      if (!isReplaced && meant.kind !== 'unknown') {
         useful++;
         await writeDown();
       }
       const facts = { id, command: fromOutside(command), outcome };
-      if (read.kind === 'unknown') log.warn('a command of the PanDA server is not carried out', facts);
+      if (meant.kind === 'unknown') log.warn('a command of the PanDA server is not carried out', facts);
       else log.info('a command of the PanDA server is carried out', facts);
       this.#shown = [{ at: clock.now(), ...facts }, ...this.#shown].slice(0, mostShown);
     }
@@ -219,11 +229,10 @@ function idsOf(commands: readonly PandaCommand[]): number[] {
 }
 
 /** Orders behind which a later one of the same site stands: by its number, and by its time where both can be read. */
-function replacedIn(commands: readonly PandaCommand[]): ReadonlySet<PandaCommand> {
+function replacedIn(commands: ReadonlyMap<PandaCommand, ServerCommand>): ReadonlySet<PandaCommand> {
   const replaced = new Set<PandaCommand>();
   const last = new Map<string, { readonly id: number; readonly at: number | undefined }>();
-  for (const given of commands.toReversed()) {
-    const read = readCommand(given);
+  for (const [given, read] of [...commands].toReversed()) {
     if (read.kind !== 'set-workers') continue;
     const { command_id: id } = given;
     const { site, createdAt: at } = read;
@@ -240,16 +249,37 @@ function isNamed({ command_id: id }: PandaCommand): boolean {
   return id > 0;
 }
 
+/** Whether it ends workers. */
+function isKill({ command }: PandaCommand): boolean {
+  return command.includes('KILL');
+}
+
 /**
- * The time is in it because a server whose database was made anew counts its commands from 1 again; where it cannot be read, all that the
- * command says.
+ * Number, time and a sum of what a command says. The time is in it because a server whose database was made anew counts its commands from 1 again; of a
+ * command without one the sum tells.
  */
 function keyOf(given: PandaCommand): string {
+  const known = keys.get(given);
+  if (known !== undefined) return known;
   const { command_id: id, command, params, creation_date: created } = given;
-  const at = readPandaTime(created);
-  if (at !== undefined) return `${id}@${at}`;
-  const said = createHash('sha256').update(JSON.stringify([command, params, created]));
-  return `${id}@${said.digest('hex').slice(0, 32)}`;
+  const time = created === undefined ? '' : (readPandaTime(created) ?? `text ${sumOf(created)}`);
+  const key = `${id}@${time}@${sumOf([command, params])}`;
+  keys.set(given, key);
+  return key;
+}
+
+/** The parameters of one may have a megabyte. */
+const keys = new WeakMap<PandaCommand, string>();
+
+function sumOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+}
+
+/** Whether two keys of one number are of one command. */
+function isSame(one: string, other: string): boolean {
+  const [[, time = '', sum], [, otherTime = '', otherSum]] = [one.split('@'), other.split('@')];
+  if (/^\d+$/.test(time) && /^\d+$/.test(otherTime)) return time === otherTime;
+  return sum === otherSum && (time === otherTime || time === '' || otherTime === '');
 }
 
 /** Reads the workers afresh: those that are pending, those of removed queues, and those whose news still wait are among them. */

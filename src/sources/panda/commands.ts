@@ -1,8 +1,9 @@
 import { fromOutside } from '../../util/own-secrets.ts';
 import { deepestParameters, type PandaCommand, type TakenCommand } from '../../clients/panda/api.ts';
+import { usualBounds } from '../../clients/panda/outcome.ts';
 import { readPandaTime } from '../../clients/panda/times.ts';
 import type { WorkerNews } from '../../plugins/contracts/index.ts';
-import { isDeeper, isObject } from '../../util/json.ts';
+import { hasMoreValues, isDeeper, isObject } from '../../util/json.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import { submissionHostOf } from './reports.ts';
 
@@ -115,7 +116,8 @@ function unknown(why: string): ServerCommand {
 
 /** Parameters come as JSON, or as a text that has it. */
 function parsed(params: unknown): unknown {
-  if (typeof params !== 'string') return params;
+  // An escaped comma is none in the answer, and is one here.
+  if (typeof params !== 'string' || hasMoreValues(params, usualBounds.values)) return params;
   try {
     const value = JSON.parse(params) as unknown;
     return isDeeper(value, deepestParameters) ? params : value;

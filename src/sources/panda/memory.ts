@@ -47,6 +47,8 @@ const Kept = Type.Object({
   ),
   /** The last commands that were carried out, by their keys: an answer may come twice. */
   done: Type.Optional(Type.Array(Type.String())),
+  /** Those among them that end workers. */
+  kills: Type.Optional(Type.Array(Type.String())),
   /** By site: the one that counts. */
   orders: Type.Record(Type.String(), KeptOrder),
   /** By site. */
@@ -116,6 +118,10 @@ export class LinkMemory {
 
   get done(): readonly string[] {
     return this.#kept.done ?? [];
+  }
+
+  get kills(): readonly string[] {
+    return this.#kept.kills ?? [];
   }
 
   get types(): Kept['types'] {

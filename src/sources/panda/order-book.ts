@@ -40,8 +40,8 @@ const mostTypes = 100;
  */
 const neverCounted = 'Undefined';
 
-/** An order cannot be from after it came, ms: a time further ahead than this is a mistake, and must not make all later orders older ones. */
-const latestOrder = 3_600_000;
+/** An order cannot be from after it came, ms: a time further ahead than this is a mistake, and counts as none, so that it makes no later order an older one. */
+const latestOrder = 300_000;
 
 /** The order of a site that no queue serves any more is forgotten after so long, ms. */
 const forgottenAfter = 7 * 86_400_000;
@@ -115,14 +115,10 @@ export class OrderBook {
     if (last?.uid === uid) return 'it is carried out already';
     // Any server on the way may have told the time, and a wrong one: of its clock and ours each bound has the one that changes less.
     const ahead = this.#parts.serverAhead() ?? 0;
-    const createdAt = Math.min(saidAt ?? clock.now(), clock.now() + Math.max(0, ahead) + latestOrder);
+    const isDated = saidAt !== undefined && saidAt <= clock.now() + Math.max(0, ahead) + latestOrder;
+    const createdAt = isDated ? saidAt : clock.now() + Math.min(0, ahead);
     // The server's clock may have been set back, and a server whose database was made anew counts its commands from 1 again.
-    if (
-      last !== undefined &&
-      saidAt !== undefined &&
-      createdAt < last.createdAt &&
-      id < (last.commandId ?? 0)
-    )
+    if (last !== undefined && isDated && createdAt < last.createdAt && id < (last.commandId ?? 0))
       return 'a newer order of the site counts';
     const lastRuns = last?.runs ?? [];
     await this.#lookUp(lastRuns, desk);

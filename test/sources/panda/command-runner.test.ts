@@ -190,6 +190,32 @@ describe('commands of the PanDA server at work', () => {
     expect([again.shown.length, killed()]).to.deep.equal([1, [1, 3]]);
   });
 
+  it('hole 4: that come again with or without their time are carried out once', async () => {
+    const kill = { command_id: 9, command: 'SYNC_WORKERS_KILL', params: [1] };
+    const dated = { ...kill, creation_date: '2026-11-26T08:00:00' };
+    for (const one of [kill, dated, kill, dated]) {
+      given.push(one);
+      await runner.poll(desk, signal);
+    }
+    expect([runner.shown.length, killed()]).to.deep.equal([1, [1]]);
+  });
+
+  it('hole 4: KILL_WORKERS comes once however many other commands came since', async () => {
+    const kill = { command_id: 1, command: 'KILL_WORKERS', params: { ...all, status: ['running'] } };
+    given.push(kill);
+    await runner.poll(desk, signal);
+    for (let id = 2; id < 400; id += 3) {
+      give(...Array.from({ length: 3 }, () => ['REPORT_WORKER_STATS:S', null] as const));
+      given.forEach((one, at) => Object.assign(one, { command_id: id + at }));
+      await runner.poll(desk, signal);
+    }
+    await parts.ledger.change([{ workerId: 2, to: 'running', source: 'test' }]);
+    given.push(kill);
+    await runner.poll(desk, signal);
+    expect(killed()).to.deep.equal([1]);
+    expect(memory.done).to.have.length(200);
+  });
+
   it('hole 4: KILL_WORKERS that was carried out and not written down ends nothing that was made since', async () => {
     give(['KILL_WORKERS', { ...all, status: ['running'] }]);
     await runner.poll(desk, signal);
@@ -205,7 +231,7 @@ describe('commands of the PanDA server at work', () => {
   it('hole 4: without a time are carried out once where they say the same', async () => {
     for (const created of [undefined, 'Fri, 27 Nov 2026 08:00:00 GMT'] as const) {
       const kill = {
-        command_id: 9,
+        command_id: created === undefined ? 8 : 9,
         command: 'SYNC_WORKERS_KILL',
         ...(created && { creation_date: created }),
       };

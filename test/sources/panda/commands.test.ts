@@ -35,6 +35,12 @@ describe('commands of the PanDA server', () => {
     expect(read('SET_N_WORKERS_JOBTYPE:A', params)).to.deep.include({ wanted: new Map([['SCORE', 4]]) });
   });
 
+  it('hole 8: reads no parameters with more values than an answer may have, however their commas are written', () => {
+    const list = (count: number) => `[${Array.from({ length: count }, () => '1').join(',')}]`;
+    expect(read('SYNC_WORKERS_KILL', list(20_000))).to.have.property('kind', 'kill-ids');
+    expect(read('SYNC_WORKERS_KILL', list(40_000))).to.have.property('kind', 'unknown');
+  });
+
   it('hole 8: gives numbers that can be stored', () => {
     const wanted = new Map([['SCORE', 1e9]]);
     for (const [one, other] of [
