@@ -66,7 +66,7 @@ export function createLog(settings: LogSettings): DaemonLog {
 const longestFact = 10_000;
 
 function bounded(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const cut = (text: string) => `${text.slice(0, longestFact)}... (${text.length} characters)`;
+  const cut = (text: string) => `${withoutOwn(text).slice(0, longestFact)}... (${text.length} characters)`;
   return Object.fromEntries(
     Object.entries(facts).map(([name, value]) => {
       if (typeof value === 'string') return [name, value.length > longestFact ? cut(value) : value];

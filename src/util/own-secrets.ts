@@ -12,6 +12,8 @@ const distance = { short: 4, long: 32 };
 const mostOfPlace = 20;
 /** Longest text from outside that is looked at and shown: the forms of secrets are looked for in time that grows with its square. */
 const longest = 2000;
+/** As much behind it is looked at: it tells whether a secret begins before the cut. */
+const behindCut = 500;
 
 /** By place: the secrets that were read there, each in the forms that it is sent in. */
 const places = new Map<string, string[][]>();
@@ -108,15 +110,14 @@ export function rememberSecret(value: string, place?: string): void {
   for (const form of forms) keep(form);
 }
 
-/** In base64, alone and behind other bytes ("Bearer", a name and ":"), as far as its characters are its own. */
+/** In both forms of base64, alone and behind other bytes ("Bearer", a name and ":"), as far as its characters are its own. */
 function asBytes(secret: string): readonly string[] {
   const bytes = Buffer.from(secret);
-  return [0, 1, 2].map((before) => {
+  return [0, 1, 2].flatMap((before) => {
     const first = Math.ceil((before * 8) / 6);
     const last = Math.floor(((before + bytes.length) * 8) / 6);
-    return Buffer.concat([Buffer.alloc(before), bytes])
-      .toString('base64')
-      .slice(first, last);
+    const all = Buffer.concat([Buffer.alloc(before), bytes]);
+    return (['base64', 'base64url'] as const).map((form) => all.toString(form).slice(first, last));
   });
 }
 
@@ -129,8 +130,12 @@ function escaped(sign: string): string {
  * secrets, whole or cut.
  */
 export function fromOutside(text: string): string {
-  const shown = text.length > longest ? `${text.slice(0, longest)}...` : text;
-  return masked(shown);
+  if (text.length <= longest) return masked(text);
+  const head = text.slice(0, longest + behindCut);
+  const shown = masked(head);
+  // What begins in the last characters of the head is not known for what it is.
+  const known = head.length < text.length ? shown.slice(0, -4 * telling) : shown;
+  return `${known.slice(0, longest)}...`;
 }
 
 showOthersBy(fromOutside);
@@ -140,8 +145,8 @@ export function reasonFromOutside<Told extends { readonly message: string }>(rea
   return { ...reason, message: fromOutside(reason.message) };
 }
 
-/** Our own come first: a form may end in the middle of one, and leave the rest where nothing tells what it is. */
-function masked(text: string): string {
+/** The same, uncut. Our own come first: a form may end in the middle of one, and leave the rest where nothing tells what it is. */
+export function masked(text: string): string {
   return maskText(withoutOwn(text));
 }
 
@@ -177,22 +182,30 @@ const ofWord = /[\w.~+/%-]/;
 /** A text without the secrets of this process. */
 export function withoutOwn(text: string): string {
   const hits: (readonly [from: number, to: number])[] = [];
-  for (const form of shortForms)
-    for (let at = text.indexOf(form); at >= 0;) {
-      const end = endOfWord(text, at + form.length);
-      hits.push([at, end]);
-      at = text.indexOf(form, end);
-    }
+  // Another secret may begin where one ends, in the same word.
+  let wordEnd = 0;
+  const endOfWord = (at: number) => {
+    if (at < wordEnd) return wordEnd;
+    restOfWord.lastIndex = at;
+    wordEnd = at + (restOfWord.exec(text)?.[0].length ?? 0);
+    return wordEnd;
+  };
+  for (const form of shortForms) {
+    wordEnd = 0;
+    for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
+      hits.push([at, endOfWord(at + form.length)]);
+  }
+  wordEnd = 0;
   if (parts.size > 0)
-    for (let at = 0; at + telling <= text.length;) {
+    for (let at = 0, last = 0; at + telling <= text.length;) {
       const found = begins[mark(text, at)] === 1 ? parts.get(text.slice(at, at + telling)) : undefined;
       if (found === undefined) at++;
       else {
         const longestMatch = Math.max(...found.map((part) => lengthOfMatch(text, at, part)));
-        const begin = Math.min(...found.map((part) => beginOf(text, at, part)));
-        const end = endOfWord(text, at + longestMatch);
-        hits.push([begin, end]);
-        at = end;
+        const begin = Math.min(...found.map((part) => beginOf(text, at, part, last)));
+        hits.push([begin, endOfWord(at + longestMatch)]);
+        at += longestMatch;
+        last = at;
       }
     }
   if (hits.length === 0) return text;
@@ -205,16 +218,11 @@ export function withoutOwn(text: string): string {
   return [...pieces, text.slice(from)].join('');
 }
 
-function endOfWord(text: string, at: number): number {
-  restOfWord.lastIndex = at;
-  return at + (restOfWord.exec(text)?.[0].length ?? 0);
-}
-
-/** Where the secret begins of which a part was found, or the word that has it, if its beginning is not there. */
-function beginOf(text: string, found: number, { form, at: behind }: Part): number {
+/** Where the secret begins of which a part was found, or the word that has it, if its beginning is not there; not before `last`. */
+function beginOf(text: string, found: number, { form, at: behind }: Part, last: number): number {
   let [at, left] = [found, behind];
-  while (left > 0 && text[at - 1] === form[left - 1]) [at, left] = [at - 1, left - 1];
-  if (left > 0) while (ofWord.test(text[at - 1] ?? ' ')) at--;
+  while (left > 0 && at > last && text[at - 1] === form[left - 1]) [at, left] = [at - 1, left - 1];
+  if (left > 0) while (at > last && ofWord.test(text[at - 1] ?? ' ')) at--;
   return at;
 }
 

@@ -31,6 +31,7 @@ const echoes: Readonly<Record<string, (secret: string) => string>> = {
   'in JSON': (secret) => JSON.stringify({ error: { got: secret } }),
   'as an address': (secret) => `GET /x?a=${encodeURIComponent(secret)}&b=1`,
   'as a form': (secret) => new URLSearchParams({ what: secret }).toString(),
+  'as bytes in an address': (secret) => `/x?a=${Buffer.from(secret).toString('base64url')}`,
   'as bytes': (secret) => `Basic ${Buffer.from(secret).toString('base64')}`,
   cut: (secret) => `token ${secret.slice(0, 20)}... is too long`,
   'over and over': (secret) => `${secret}${secret} ${secret}`,
@@ -126,6 +127,7 @@ describe('hole 3: a secret that comes back from outside', () => {
           const forms = [
             ...[secret, encodeURIComponent(secret), new URLSearchParams({ s: secret }).toString().slice(2)],
             ...[JSON.stringify(secret).slice(1, -1), Buffer.from(secret).toString('base64')],
+            Buffer.from(secret).toString('base64url'),
           ];
           for (const one of forms) {
             expect(shown, `${what} ${form}`).not.to.include(one);
@@ -134,6 +136,29 @@ describe('hole 3: a secret that comes back from outside', () => {
           }
         }
     });
+
+  for (const [place, answer] of Object.entries(answers))
+    it(`is masked where it is cut: ${place}`, async () => {
+      const secret = secrets['a token without a form'] ?? '';
+      for (let before = 40; before < 2600; before += 7) {
+        const shown = shownOf(await answer(`${'x '.repeat(before / 2)}${secret}`));
+        expect(shown, `behind ${before} characters`).not.to.include(secret.slice(0, 7));
+      }
+    });
+
+  it('is masked where it stands directly behind another one', () => {
+    const [first, second] = ['Kj#83hf_Lq02mdXZ', 'Vt55:ppQ#lkjhgfd9'];
+    for (const secret of [first, second]) rememberSecret(secret);
+    for (const said of [first + second, second + first, `${first}${first}${second}`, `a${first}bc${second}d`])
+      expect(withoutOwn(`got ${said}`), said).to.equal(
+        said.startsWith('a') ? 'got a(hidden)' : 'got (hidden)',
+      );
+  });
+
+  it('is looked for in a time that grows with the length of the text, in one word of many secrets', () => {
+    const secret = secrets['a token without a form'] ?? '';
+    expect(withoutOwn(secret.slice(3).repeat(30_000))).to.equal('(hidden)');
+  });
 
   it('is masked by its form where it is none of ours', () => {
     const key = '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----';

@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import { type AdText, AdTexts, Lines } from './ad-text.ts';
 import { type ActionCounts, actionCounts, plainReason, submittedJobs } from './tool-texts.ts';
 import { classAdName, type JobId, jobIdText } from './classad.ts';
@@ -131,7 +132,8 @@ export class HTCondorClient {
       for (const line of lines.push(text)) {
         const values = line.split('\t');
         // A value cannot hold a tab or the end of a line: HTCondor escapes both.
-        if (values.length !== fields.length) throw new SyntaxError(`"${line.slice(0, 100)}" is no job`);
+        if (values.length !== fields.length)
+          throw new SyntaxError(`"${fromOutside(line).slice(0, 100)}" is no job`);
         onJob(values);
       }
     };
@@ -270,7 +272,7 @@ export class HTCondorClient {
 
   #unreadable(tool: Tool, output: string): HTCondorError {
     const { command, place } = this.#tools.called(tool);
-    const shown = output.replaceAll(/\s+/g, ' ').trim().slice(0, 200);
+    const shown = fromOutside(output).replaceAll(/\s+/g, ' ').trim().slice(0, 200);
     const message = `${command} for ${place} ended well but wrote "${shown}"`;
     return new HTCondorError({ code: 'condor-answer', message, maybeDone: tool.changes });
   }

@@ -1,4 +1,4 @@
-import { fromOutside } from '../../util/own-secrets.ts';
+import { fromOutside, masked } from '../../util/own-secrets.ts';
 import type { htcondorErrors } from './codes.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { classAdNameIn } from './submit-lines.ts';
@@ -132,7 +132,7 @@ const longestLine = 2000;
 
 /** The failure that the standard error of a tool reports. */
 export function failureOf(called: Called, stderr: string, status: string): HTCondorError {
-  const words = wordsOf(stderr);
+  const words = wordsOf(masked(stderr));
   const text = words.join('\n');
   const rule = rules.find(({ command, says }) => (command?.test(called.command) ?? true) && says.test(text));
   const line = called.submitted === undefined ? undefined : lineOf(text, called.submitted);

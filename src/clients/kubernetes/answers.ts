@@ -1,3 +1,4 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import { type Asked, KubernetesError } from './errors.ts';
 import type { Answer } from './transport.ts';
 
@@ -23,7 +24,7 @@ export function parse(text: string, asked: Asked, shorten = withoutManagedFields
     throw noApi(asked, `an answer of more than ${most.nested} objects, or ${most.values} values`);
   const value = parsed(short) ?? (isTooMuch(text) ? undefined : parsed(text));
   if (typeof value === 'object' && value !== null) return value;
-  throw noApi(asked, `no JSON object, but "${text.slice(0, 80).replaceAll(/\s+/g, ' ')}"`);
+  throw noApi(asked, `no JSON object, but "${fromOutside(text).slice(0, 80).replaceAll(/\s+/g, ' ')}"`);
 }
 
 /** Counts outside of texts: what a user writes into one is not the server's. */

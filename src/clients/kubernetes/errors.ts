@@ -138,16 +138,13 @@ export function statusFailure(asked: Asked, said: ApiStatus, headerRetryAfter?: 
   );
 }
 
-/** Characters of a Status's texts that are read: some rules take the square of a text's length. */
-const longestText = 2000;
-
 /** A Status without what has another type than the API gives it: a server, or who pretends to be one, may say anything. */
 function wellTyped(said: object): ApiStatus {
   const { message, reason, code, details } = said as Readonly<Record<string, unknown>>;
   const { name, retryAfterSeconds, causes } = isObject(details) ? details : {};
   return {
-    ...(typeof message === 'string' && { message: message.slice(0, longestText) }),
-    ...(typeof reason === 'string' && { reason: reason.slice(0, longestText) }),
+    ...(typeof message === 'string' && { message: fromOutside(message) }),
+    ...(typeof reason === 'string' && { reason: fromOutside(reason) }),
     ...(typeof code === 'number' && { code }),
     details: {
       ...(typeof name === 'string' && { name }),

@@ -89,16 +89,16 @@ export function outcomeOf(
   { values }: AnswerBounds = usualBounds,
 ): PandaOutcome<unknown> {
   if (hasMoreValues(body, values))
-    return failure('panda-no-answer', `an answer with more than ${values} values: ${beginning(body)}`, true);
+    return failure('panda-no-answer', `an answer with more than ${values} values: ${body}`, true);
   const said = parsed(body);
   if (status >= 200 && status < 300 && said !== undefined) {
     if (said.success) return { kind: 'ok', data: said.data };
-    const message = beginning(said.message);
-    const rule = refusals.find(({ says }) => says.test(message));
-    return failure(rule?.code ?? 'panda-refused', message, rule?.maybeDone ?? rule === undefined);
+    const begins = beginning(said.message);
+    const rule = refusals.find(({ says }) => says.test(begins));
+    return failure(rule?.code ?? 'panda-refused', said.message, rule?.maybeDone ?? rule === undefined);
   }
   const text = beginning(body);
-  const words = shown(fromOutside(text));
+  const words = shown(fromOutside(body));
   const rule = statuses.find((one) => one.status === status && one.says.test(text));
   if (rule !== undefined) return failure(rule.code, `HTTP ${status}: ${words}`, false);
   if (status >= 500) return failure('panda-server-error', `HTTP ${status}: ${words}`, true);

@@ -202,7 +202,6 @@ function idsIn(value: unknown): readonly number[] | undefined {
 const excerpt = 200;
 
 function shown(value: unknown): string {
-  // An answer may have a megabyte, and half a secret has no form.
-  const text = fromOutside(value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 10 * excerpt));
+  const text = fromOutside(value === undefined ? 'nothing' : JSON.stringify(value));
   return text.length > excerpt ? `${text.slice(0, excerpt)}...` : text;
 }
