@@ -161,10 +161,10 @@ export function changesSince(commit: string): string[] {
   return `${changed}\n${added}`.split('\n').filter((file) => file !== '');
 }
 
-/** The last commit that is a day older than this one: what a landing brings was made since then. Empty where the clone does not have it. */
-export function aDayBefore(): string {
-  const day = 86_400;
-  return git('rev-list', '-1', `--before=${Number(git('log', '-1', '--format=%ct')) - day}`, 'HEAD');
+/** The last commit that is four hours older than this one: what a landing brings was made since then, or a soak saw it. Empty where the clone does not have it. */
+export function beforeThisLanding(): string {
+  const lookBack = 4 * 3600;
+  return git('rev-list', '-1', `--before=${Number(git('log', '-1', '--format=%ct')) - lookBack}`, 'HEAD');
 }
 
 if (process.argv[1] === import.meta.filename) {

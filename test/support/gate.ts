@@ -13,7 +13,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { aDayBefore, changesSince, type Chosen, chosenOf, git } from './affected.ts';
+import { beforeThisLanding, changesSince, type Chosen, chosenOf, git } from './affected.ts';
 import { readLedger } from './ledger.ts';
 import { stalledShare, stalledTotal } from './stalled.ts';
 import type { Moment } from './temporary.ts';
@@ -150,7 +150,7 @@ function repeat(times: number, files: readonly string[]): boolean {
 
 /** Of the files that are left to the soak: those that a landing runs all the same, and those that it only names. */
 function affectedOf(leftToSoak: readonly string[]): Chosen {
-  const commit = aDayBefore();
+  const commit = beforeThisLanding();
   if (commit === '') return { run: [], named: [] };
   return chosenOf(changesSince(commit), leftToSoak, keptDurations());
 }
