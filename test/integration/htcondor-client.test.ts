@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { classAdString, jobIdText, whereIs, whereJobs } from '../../src/clients/htcondor/classad.ts';
+import { callable, expressionRefusal } from '../../src/clients/htcondor/expression.ts';
 import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';
 import {
   clearSpaces,
@@ -213,6 +215,62 @@ describe('the client of HTCondor', function () {
     }
     expect(await read).to.have.length(3000);
     expect(longest, 'jobs read while others waited').to.be.within(1, 1000);
+  });
+
+  describe('hole 1: lets third parties write', () => {
+    /** Of HTCondor's own library: what a pool evaluates. */
+    const evaluated = (expressions: readonly string[]) => {
+      const program = join(pool.programs ?? '', 'classad_functional_tester');
+      const input = expressions.flatMap((one) => [`eval r = ${one}`, 'print $r']).join('\n');
+      const { stdout, status } = spawnSync(program, { input, encoding: 'utf8', timeout: 60_000 });
+      return { status, lines: stdout.split('\n') };
+    };
+
+    it('only functions that give a few characters, whatever they are given', () => {
+      const list = `{"${String.raw`q\"`.repeat(50)}", "${'z'.repeat(50)}"}`;
+      const text = `"${'a,b'.repeat(30)}"`;
+      const given = [
+        ...[list, text, `${list}, ${list}`, `${list}, ${text}`, `${text}, ${list}`, `${text}, ${text}`],
+        ...[`"<", ${list}, 1`, `${list}, 1, 1`, `${text}, ",", ${list}`],
+      ];
+      // Gives what it is given.
+      const others = callable.filter((name) => name !== 'ifthenelse');
+      const { lines } = evaluated(others.flatMap((name) => given.map((one) => `${name}(${one})`)));
+      expect(lines).to.have.length.greaterThan(others.length * given.length);
+      expect(lines.filter((line) => line.length > 60)).to.deep.equal([]);
+      expect(evaluated([`toupper(${list})`]).lines.some((line) => line.length > 300)).to.equal(true);
+    });
+
+    it('only patterns that are matched at once with any text of a machine', () => {
+      const dots = Array.from({ length: 9 }, () => '.').join('|');
+      const patterns = [
+        ...['a*[bc]', `^.*(${dots})[xy]`, `^(${dots})[ab]+[xy]`, `^(${dots}).{1,60000}${'.'.repeat(60)}[xy]`],
+        ...[`[ab]+${'.'.repeat(85)}[xy]`, `(${dots})${'.'.repeat(70)}[xy]`],
+      ];
+      for (const one of patterns)
+        expect(expressionRefusal(`regexp("${one}", TARGET.Machine)`), one).to.equal(undefined);
+      const machine = `"${'a'.repeat(1000)}"`;
+      // As often as a job may match: without a bound this ends in hours.
+      const all = patterns.flatMap((one) => Array.from({ length: 9 }, () => `regexp("${one}", ${machine})`));
+      expect(evaluated(all).status).to.equal(0);
+    });
+
+    it('what a schedd takes from its users', async () => {
+      const taken = [
+        'regexp("^b(6|7)[0-9]\\\\.", Machine) || regexp("^wn", TARGET.Machine, "i")',
+        'stringListsIntersect("a,b", TARGET.Sites) =!= true && member(1, {1, 2})',
+        'max({MemoryUsage * 3 / 2, 2000}) > 1 && versionGE("1.2", "1.1")',
+      ];
+      for (const one of taken) {
+        expect(expressionRefusal(one), one).to.equal(undefined);
+        const jobs = await clientOf(pool, 'local').submit(
+          shellJob(space(), 'true', 'hold = true', `requirements = ${one}`, 'queue'),
+          {},
+          signal,
+        );
+        expect(jobs, one).to.have.length(1);
+      }
+    });
   });
 
   describe('tells failures apart:', () => {

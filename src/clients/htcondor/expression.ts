@@ -49,7 +49,7 @@ const costOfMatch = 50;
 /** Attributes that machines have and jobs do not, so that they need no `TARGET.`. */
 const ofMachines = /^(machine|name)$/i;
 /** Characters of a pattern. */
-const longestPattern = 200;
+const longestPattern = 100;
 /** Alternatives of a pattern. */
 const mostAlternatives = 10;
 
@@ -67,6 +67,10 @@ function patternRefusal(written: string): string | undefined {
     return 'may have one of * + ? {, and none behind ")"';
   if (count(/\(/g) > 1 || count(/\|/g) >= mostAlternatives)
     return `may have one group, and ${mostAlternatives} alternatives`;
+  // The time is the product of the places to begin at, of the repetitions and of the alternatives: two of the three may be many.
+  const isAnchored = written.startsWith('"^') && !written.replace(/\([^()]*\)/, '').includes('|');
+  if (count(/[*+?{]/g) > 0 && count(/\|/g) > 0 && !isAnchored)
+    return 'may have both a repetition and "|" only where it begins with "^" and the "|" stand in a group';
   return undefined;
 }
 
@@ -146,6 +150,9 @@ function measured(expression: string): number | string {
   const [first] = open;
   return first === undefined ? operators : `"${first}" is not closed`;
 }
+
+/** What expressions of third parties may call but for what matches patterns, in lower case. */
+export const callable: readonly string[] = [...functions, ...comparing];
 
 /** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. */
 export function expressionRefusal(expression: string): string | undefined {

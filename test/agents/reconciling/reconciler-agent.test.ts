@@ -160,10 +160,10 @@ describe('the listing of a connection', () => {
 
   /** The database with a refusal of one worker's row, or of all. */
   const refusing = (refuses: (id: number) => boolean, code?: string) => {
-    const { adopt } = parts.store.workers;
+    const adopt = parts.store.workers.adopt.bind(parts.store.workers);
     parts.store.workers.adopt = async (workers, ...rest) => {
       const one = workers.find(({ workerId }) => refuses(workerId));
-      if (one === undefined) return adopt.call(parts.store.workers, workers, ...rest);
+      if (one === undefined) return adopt(workers, ...rest);
       throw Object.assign(new Error('integer out of range'), { code });
     };
   };

@@ -306,6 +306,9 @@ describe('commands of a submit description that a third party writes', () => {
       '\\X',
       '\\g{1}',
       'x'.repeat(300),
+      '(a|b)a*c',
+      '^a|b*c',
+      '^(a|b)c|d*e',
       `(${Array.from({ length: 30 }, () => '.').join('|')})x`,
     ])
       it(`refuse a pattern that may take long to match, ${pattern.slice(0, 30)}`, () => {

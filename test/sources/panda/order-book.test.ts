@@ -205,7 +205,7 @@ describe('the orders of the PanDA server', () => {
       ahead = told;
       expect(await take(last, { SCORE: 1 }, farAhead)).to.equal('1 new workers');
       await parts.clock.advance(300_000);
-      expect(await take(2, { SCORE: 2 }, parts.clock.now() + (told ?? 0)), `${told}`).to.equal(
+      expect(await take(2, { SCORE: 2 }, parts.clock.now() + (told ?? 0)), String(told)).to.equal(
         '2 new workers',
       );
     }
