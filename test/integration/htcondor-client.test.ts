@@ -220,7 +220,7 @@ describe('the client of HTCondor', function () {
   describe('hole 1: lets third parties write', () => {
     /** Of HTCondor's own library: what a pool evaluates. */
     const evaluated = (expressions: readonly string[]) => {
-      const program = join(pool.programs ?? '', 'classad_functional_tester');
+      const program = join(pool.programs, 'classad_functional_tester');
       const input = expressions.flatMap((one) => [`eval r = ${one}`, 'print $r']).join('\n');
       const { stdout, status } = spawnSync(program, { input, encoding: 'utf8', timeout: 60_000 });
       return { status, lines: stdout.split('\n') };

@@ -15,7 +15,7 @@ import {
 import { check } from '../../../../src/util/schema.ts';
 import type { Requirements, Worker } from '../../../../src/worker/worker.ts';
 import { files } from '../../../support/operator-files.ts';
-import { requirements, workerOf } from '../../../support/samples.ts';
+import { requirements, textsOfRows, workerOf } from '../../../support/samples.ts';
 
 const cern = join(import.meta.dirname, '../../../fixtures/kubernetes/job_cern.yaml');
 
@@ -604,7 +604,7 @@ describe('filling', () => {
   const anyWorker = fc
     .tuple(
       fc.integer({ min: 1, max: 99_999_999_999 }),
-      fc.string({ unit: 'binary' }),
+      textsOfRows,
       fc.integer({ min: 1, max: 128 }),
       fc.integer({ min: 0, max: 500_000 }),
     )
