@@ -39,7 +39,8 @@ function isMarked(value: unknown): value is MarkedWorker & Readonly<Record<strin
     keys.every((key) => fits(of[key]));
   return (
     isCount(value['workerId'], 1) &&
-    isCount(value['attempt'], 1, mostAttempts) &&
+    // A job that an import found was never submitted by thresher: its attempt is 0.
+    isCount(value['attempt'], 0, mostAttempts) &&
     all(value, names, isText) &&
     all(value, optional, (one) => one === undefined || isText(one)) &&
     isRecord(origin) &&

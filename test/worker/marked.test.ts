@@ -6,8 +6,8 @@ import { workerOf } from '../support/samples.ts';
 const grouped = workerOf(7, { groupId: 'g', payloadId: '7' });
 
 describe('the mark of a worker', () => {
-  it('is read with and without group and payload: earlier versions wrote none', () => {
-    for (const worker of [workerOf(7), grouped])
+  it('is read with and without group and payload, which earlier versions did not write, and of imported jobs', () => {
+    for (const worker of [workerOf(7), grouped, workerOf(7, { attempt: 0 })])
       expect(markedWorker(JSON.stringify(worker))).to.deep.equal(worker);
   });
 
@@ -19,7 +19,7 @@ describe('the mark of a worker', () => {
   it('hole 7: is not believed where a row of it would be refused by a database', () => {
     const { origin, requirements } = workerOf(7);
     const odd: readonly object[] = [
-      ...[0.5, 0, -1, 1e30, 10_001, null].map((attempt) => ({ attempt })),
+      ...[0.5, -1, 1e30, 10_001, null].map((attempt) => ({ attempt })),
       ...[1.5, 0, 1e30].map((workerId) => ({ workerId })),
       ...[1.5, -1, 1e30, '0'].map((index) => ({ origin: { ...origin, index } })),
       ...['a\0b', 'u'.repeat(200_000), '\ud800', 7].flatMap((text) => [
