@@ -121,19 +121,21 @@ describe("what goes wrong in Harvester's Kubernetes plugins, and not here", () =
       pendingRules: [
         { reason: 'ImagePullBackOff|CreateContainerConfigError|ErrImagePull', graceSeconds: 0, then: 'fail' },
       ],
-      podQueueTimeLimit: 2,
     };
+    // A limit that is over before the node says more would win over what it says.
+    const soon = { ...rules, podQueueTimeLimit: 2 };
     const cases = [
-      [{ waiting: 'ImagePullBackOff' }, {}, 'failed ImagePullBackOff k8s-image; node, end'],
+      [{ waiting: 'ImagePullBackOff' }, {}, 'failed ImagePullBackOff k8s-image; node, end', rules],
       [
         { waiting: 'CreateContainerConfigError' },
         {},
         'failed CreateContainerConfigError k8s-config; node, end',
+        rules,
       ],
-      [{ 'init-waiting': 'ErrImagePull' }, init, 'failed ErrImagePull k8s-image; node, end'],
-      [{}, { nodeSelector: { no: 'node' } }, 'failed Unschedulable k8s-queue-time; end'],
+      [{ 'init-waiting': 'ErrImagePull' }, init, 'failed ErrImagePull k8s-image; node, end', rules],
+      [{}, { nodeSelector: { no: 'node' } }, 'failed Unschedulable k8s-queue-time; end', soon],
     ] as const;
-    for (const [play, podSpec, expected] of cases) {
+    for (const [play, podSpec, expected, rules] of cases) {
       const { workerId } = await backend.submit(backend.worker(), jobTemplate(play, podSpec));
       await shownUntil(expected, workerId, rules);
     }

@@ -40,17 +40,29 @@ const shell = (script: string, more: Readonly<Record<string, unknown>> = {}) => 
 });
 const limit = (resource: string, quantity: string) => ({ resources: { limits: { [resource]: quantity } } });
 
+const running = (space: Namespace, name: string) =>
+  space.untilPod({ metadata: { name } }, 'it runs', ({ status }) => status.phase === 'Running');
+
 async function evict(space: Namespace, { name }: Worker): Promise<void> {
-  const { metadata } = await space.untilPod(
-    { metadata: { name } },
-    'it runs',
-    ({ status }) => status.phase === 'Running',
-  );
+  const { metadata } = await running(space, name);
   await space.client.create(space.core('pods', `${metadata.name}/eviction`), {
     apiVersion: 'policy/v1',
     kind: 'Eviction',
     metadata: { name: metadata.name, namespace: space.name },
   });
+}
+
+/** Time is over once it runs: of a slow machine the start alone would take a deadline that it has from the beginning. */
+async function jobIsOver(space: Namespace, { name }: Worker): Promise<void> {
+  await running(space, name);
+  await space.client.patch(space.jobs(name), { spec: { activeDeadlineSeconds: 1 } });
+}
+
+/** The time of a Pod may be made shorter. */
+async function podIsOver(space: Namespace, { name, requirements }: Worker): Promise<void> {
+  const { metadata, spec } = await running(space, name);
+  expect(spec).to.have.property('activeDeadlineSeconds', requirements.maxWalltime);
+  await space.client.patch(space.core('pods', metadata.name), { spec: { activeDeadlineSeconds: 1 } });
 }
 
 const cases: readonly Case[] = [
@@ -119,14 +131,15 @@ const cases: readonly Case[] = [
   {
     what: 'a pilot longer at work than its maxWalltime',
     script: 'exec sleep 1000',
-    worker: { requirements: { ...requirements, maxWalltime: 8 } },
+    worker: { requirements: { ...requirements, maxWalltime: 1000 } },
+    then: podIsOver,
     podSpec: { terminationGracePeriodSeconds: 1 },
     expected: /^failed DeadlineExceeded walltime( 137)?; node, start, end$/,
   },
   {
     what: 'a pilot longer at work than its Job may be',
     script: 'exec sleep 1000',
-    spec: { activeDeadlineSeconds: 20 },
+    then: jobIsOver,
     podSpec: { terminationGracePeriodSeconds: 1 },
     expected: /^failed Error walltime 137; node, start, end$/,
   },

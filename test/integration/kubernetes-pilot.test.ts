@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import { container, type Namespace, type Pod, realNode } from '../support/kubernetes.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 const shell = (script: string, more: Readonly<Record<string, unknown>> = {}) => ({
@@ -11,15 +13,25 @@ const shell = (script: string, more: Readonly<Record<string, unknown>> = {}) => 
   ...more,
 });
 
-const templates = {
+/** @param release a directory of the machine: the pilot goes on until a file `over` is in it */
+const templatesWith = (release: string) => ({
   'proxy.yaml': jobTemplate(
     {},
     {
-      volumes: [{ name: 'proxy', secret: { secretName: 'proxy-secret', defaultMode: 0o400 } }],
+      volumes: [
+        { name: 'proxy', secret: { secretName: 'proxy-secret', defaultMode: 0o400 } },
+        { name: 'release', hostPath: { path: release, type: 'Directory' } },
+      ],
       containers: [
-        shell('cat "$proxySecretPath"; echo; env; echo begun; sleep 15; echo over', {
-          volumeMounts: [{ name: 'proxy', mountPath: '/proxy' }],
-        }),
+        shell(
+          'cat "$proxySecretPath"; echo; env; echo begun; until [ -e /release/over ]; do sleep 1; done; echo over',
+          {
+            volumeMounts: [
+              { name: 'proxy', mountPath: '/proxy' },
+              { name: 'release', mountPath: '/release' },
+            ],
+          },
+        ),
       ],
     },
   ),
@@ -29,7 +41,7 @@ const templates = {
     { containers: [shell('echo first; echo the proxy is too old; sleep 1; echo bye >&2; exit 80')] },
   ),
   'waits.yaml': jobTemplate({}, { containers: [shell('true', { image: 'registry.invalid/none:1' })] }),
-};
+});
 
 const content = '-----BEGIN CERTIFICATE-----\nnot $(workerID) or ${HOME}\n-----END CERTIFICATE-----\n';
 const small = { cpuAdjustRatio: 1, memoryAdjustRatio: 1 };
@@ -40,6 +52,7 @@ describe('a pilot on Kubernetes', function () {
   let space: Namespace;
   let site: Site;
   let following: RunningDaemon;
+  let release: string;
 
   /** The first worker of a queue, once it is so. */
   const workerOf = (queue: string, is: (status: string) => boolean) =>
@@ -50,6 +63,7 @@ describe('a pilot on Kubernetes', function () {
 
   before(async () => {
     const plane = await realNode();
+    release = temporaryDirectory();
     space = await plane.namespace('pilot');
     await space.client.create(space.core('secrets'), {
       apiVersion: 'v1',
@@ -90,7 +104,7 @@ describe('a pilot on Kubernetes', function () {
           WAITS: kubernetesQueue(space, { template: 'waits.yaml', submitter: small, queue }),
         },
       },
-      templates,
+      templatesWith(release),
     );
     writeFileSync(site.path('proxy.pem'), content, { mode: 0o600 });
     site.start();
@@ -107,6 +121,7 @@ describe('a pilot on Kubernetes', function () {
     const { workerID, batchID } = await workerOf('PROXY', (status) => status === 'running');
     await until('it is shown while it runs', () => following.output().includes('begun\n'));
     expect(following.output()).not.to.include('over\n');
+    writeFileSync(join(release, 'over'), '');
     expect(await following.ended).to.equal(0);
     const lines = following.output().trimEnd().split('\n');
     expect(lines[0]).to.equal('the proxy that was mounted');

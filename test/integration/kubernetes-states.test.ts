@@ -62,14 +62,22 @@ const untilFailed = ({ space, job }: Live) =>
     (status.conditions ?? []).some(({ type, status }) => type === 'Failed' && status === 'True'),
   );
 
-async function deleteOnceIn(live: Live, phase: string): Promise<void> {
-  const { space, job } = live;
-  const pod = await space.untilPod(
+const onceIn = ({ space, job }: Live, phase: string) =>
+  space.untilPod(
     job,
     `its node shows it ${phase}`,
     ({ status }) => status.phase === phase && status.containerStatuses !== undefined,
   );
-  await deletePod(space, pod);
+
+async function deleteOnceIn(live: Live, phase: string): Promise<void> {
+  await deletePod(live.space, await onceIn(live, phase));
+}
+
+/** A deadline that was there from the beginning may be over before the Pod is so far. */
+async function overOnceIn(live: Live, phase: string): Promise<void> {
+  const { space, job } = live;
+  await onceIn(live, phase);
+  await space.client.patch(space.jobs(job.metadata.name), { spec: { activeDeadlineSeconds: 1 } });
 }
 
 async function deleteOnceFailed(live: Live): Promise<void> {
@@ -222,14 +230,14 @@ const cases: readonly Case[] = [
     what: 'a Job whose time is over, its pilot at work',
     row: 'Job condition `FailureTarget`: its Pod is being ended',
     play: { terminating: '2s' },
-    spec: { activeDeadlineSeconds: 2 },
+    then: (live) => overOnceIn(live, 'Running'),
     expected: 'running FailureTarget; node, start',
   },
   {
     what: 'a Job whose time was over before its pilot began',
     row: 'Job condition `FailureTarget`, the pilot has not begun',
     play: { start: '1h', terminating: '2s' },
-    spec: { activeDeadlineSeconds: 2 },
+    then: (live) => overOnceIn(live, 'Pending'),
     expected: 'idle FailureTarget; node',
   },
   {
@@ -304,7 +312,7 @@ const cases: readonly Case[] = [
   {
     what: "the Job's deadline",
     row: failed,
-    spec: { activeDeadlineSeconds: 1 },
+    then: (live) => overOnceIn(live, 'Running'),
     expected: 'failed Error walltime 143; node, start, end',
   },
   {
