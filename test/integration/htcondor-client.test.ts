@@ -5,7 +5,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { classAdString, jobIdText, whereIs, whereJobs } from '../../src/clients/htcondor/classad.ts';
-import { callable, expressionRefusal } from '../../src/clients/htcondor/expression.ts';
+import {
+  attributeOf,
+  callable,
+  expressionRefusal,
+  namedBeside,
+} from '../../src/clients/htcondor/expression.ts';
+import { submitRefusal } from '../../src/clients/htcondor/submit-commands.ts';
+import { allowedCommands } from '../../src/clients/htcondor/submit-names.ts';
 import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';
 import {
   clearSpaces,
@@ -226,6 +233,37 @@ describe('the client of HTCondor', function () {
       return { status, lines: stdout.split('\n') };
     };
 
+    const environment = () => ({ ...process.env, CONDOR_CONFIG: pool.local.config });
+
+    /** The ad of a job that has all commands whose values are expressions, each with a number of its own. */
+    const adOfAll = () => {
+      const numbers = new Map(
+        allowedCommands
+          .flatMap(({ names }) => names)
+          // Texts and numbers have bounds of their own.
+          .filter((name) => submitRefusal(name, 'x'.repeat(1001)) === undefined)
+          .map((name, index) => [name, 71_001 + index]),
+      );
+      const lines = [...numbers].map(([name, number]) => `${name} = ${number}`);
+      const { directory } = space();
+      const input = ['executable = /bin/true', ...lines, 'queue', ''].join('\n');
+      const output = join(directory, 'job.ad');
+      const tool = join(pool.programs, 'condor_submit');
+      const { status } = spawnSync(tool, ['-dry-run', output, '-'], {
+        input,
+        cwd: directory,
+        env: environment(),
+        timeout: 60_000,
+      });
+      expect(status).to.equal(0);
+      const ad = new Map<string, string>();
+      for (const line of readFileSync(output, 'utf8').split('\n')) {
+        const [, name, value] = /^(\w+)=(.*)$/.exec(line) ?? [];
+        if (name !== undefined && value !== undefined) ad.set(name, value);
+      }
+      return { ad, numbers };
+    };
+
     it('only functions that give a few characters, whatever they are given', () => {
       const list = `{"${String.raw`q\"`.repeat(50)}", "${'z'.repeat(50)}"}`;
       const text = `"${'a,b'.repeat(30)}"`;
@@ -253,6 +291,41 @@ describe('the client of HTCondor', function () {
       // As often as a job may match: without a bound this ends in hours.
       const all = patterns.flatMap((one) => Array.from({ length: 9 }, () => `regexp("${one}", ${machine})`));
       expect(evaluated(all).status).to.equal(0);
+    });
+
+    it('no name in single quotes, and no text that ads of the old way end elsewhere', () => {
+      const unlike = ['\'strcat\'("a", "b")', '\'replaceAll\'("a", "aa", "a")'];
+      // HTCondor does call them.
+      expect(evaluated(unlike).lines.join(' ')).to.match(/"ab".*"aa"/);
+      const old = join(space().directory, 'job.ad');
+      const written = String.raw`"a\\" =!= " =!= strcat(Owner, Owner) // "`;
+      writeFileSync(old, `MyType = "Job"\nClusterId = 1\nProcId = 0\nOwner = "u"\nX = ${written}\n\n`);
+      const tool = join(pool.programs, 'condor_q');
+      const read = spawnSync(tool, ['-jobads', old, '-af:r', 'X'], { encoding: 'utf8', env: environment() });
+      // What stands behind the call was a comment.
+      expect(read.stdout.trim()).to.match(/ =!= strcat\(Owner,Owner\)$/);
+      for (const one of [...unlike, written]) expect(expressionRefusal(one), one).to.be.a('string');
+    });
+
+    it('commands whose attributes are known, also where HTCondor names them itself', () => {
+      const { ad, numbers } = adOfAll();
+      const listed = new Set(numbers.keys());
+      const wrong = [...numbers].filter(([name, number]) => {
+        const [attribute] = [...ad].find(([, value]) => new RegExp(`\\b${number}\\b`).test(value)) ?? [];
+        return attribute !== undefined && attribute.toLowerCase() !== attributeOf(name);
+      });
+      expect(wrong).to.deep.equal([]);
+      const ofListed = new Map([...listed].map((name) => [attributeOf(name), name]));
+      for (const [attribute, value] of ad) {
+        const named = (value.match(/[A-Za-z_]\w*/g) ?? []).flatMap(
+          (word) => ofListed.get(word.toLowerCase()) ?? [],
+        );
+        expect(named, attribute).to.have.members(
+          namedBeside[attribute]?.filter((name) => named.includes(name)) ?? [],
+        );
+      }
+      expect(ad.get('Requirements')).to.include('RequestMemory');
+      expect(ad.get('RequireGPUs')).to.include('GPUsMinMemory');
     });
 
     it('what a schedd takes from its users', async () => {

@@ -44,10 +44,16 @@ const matching: ReadonlySet<string> = new Set(['regexp', 'regexpmember', 'string
 const comparing: ReadonlySet<string> = new Set([
   ...['stringlistsintersect', 'stringlistsubsetmatch', 'stringlistisubsetmatch'],
 ]);
-/** Operators that one of these counts as: a tenth of a second at most, for each machine. */
+/**
+ * What machines have for expressions that read the job: each is evaluated wherever it is named. Source: the templates of
+ * `condor_config`, and `WithinResourceLimits` of a partitionable slot.
+ */
+const ofTheirOwn =
+  /^(start|withinresourcelimits|isowner|preempt|suspend|continue|kill|wantvacate|wantsuspend)$/i;
+/** Operators that such a call or name counts as: a tenth of a second at most, for each machine. */
 const costOfMatch = 50;
 /** Attributes that machines have and jobs do not, so that they need no `TARGET.`. */
-const ofMachines = /^(machine|name)$/i;
+const ofMachines = /^(machine|name|arch|opsys\w*|cuda\w*|gpus_\w+)$/i;
 /** Characters of a pattern. */
 const longestPattern = 100;
 /** Alternatives of a pattern. */
@@ -56,11 +62,14 @@ const mostAlternatives = 10;
 /**
  * Why a pattern is refused; undefined: matching it takes a time that grows with the square of a text at most. What stands behind a backslash or in a set counts
  * as if it stood alone: which of the two ways to read backslashes a daemon has is then the same.
- * @param written with its quotation marks
+ * @param given with its quotation marks
  */
-function patternRefusal(written: string): string | undefined {
+function patternRefusal(given: string): string | undefined {
+  if (given.length > longestPattern) return `has more than ${longestPattern} characters`;
+  // Where all is one alternative, ".*" at its ends looks for the rest at each place, as without it.
+  const hasOuter = given.replace(/\([^()]*\)/, '').includes('|');
+  const written = hasOuter ? given : given.replace(/^"\^?\.\*(?![?+*{])/, '"').replace(/(?<!\\)\.\*"$/, '"');
   const count = (characters: RegExp) => written.match(characters)?.length ?? 0;
-  if (written.length > longestPattern) return `has more than ${longestPattern} characters`;
   if (/\\[^\WdDwWsSbB]|\\_/.test(written)) return 'may have no letter or digit behind "\\" but d, w, s and b';
   if (/\([?*+]/.test(written)) return 'may have no "(?" and "(*"; options are the next argument';
   if (count(/[*+?{]/g) > 1 || /\)\s*[*+?{]/.test(written))
@@ -68,18 +77,18 @@ function patternRefusal(written: string): string | undefined {
   if (count(/\(/g) > 1 || count(/\|/g) >= mostAlternatives)
     return `may have one group, and ${mostAlternatives} alternatives`;
   // The time is the product of the places to begin at, of the repetitions and of the alternatives: two of the three may be many.
-  const isAnchored = written.startsWith('"^') && !written.replace(/\([^()]*\)/, '').includes('|');
+  const isAnchored = written.startsWith('"^') && !hasOuter;
   if (count(/[*+?{]/g) > 0 && count(/\|/g) > 0 && !isAnchored)
     return 'may have both a repetition and "|" only where it begins with "^" and the "|" stand in a group';
   return undefined;
 }
 
 const token =
-  /\s+|("(?:[^"\\]|\\.)*")|'(?:[^'\\]|\\.)*'|(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([()[\]{}])|(\/[/*]|=\?=|=!=|\|\||&&|==|!=|<=|>=|<<|>>>?|[?:<>!~+\-*/%&|^.,])/gy;
+  /\s+|("(?:[^"\\]|\\.)*")|(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([()[\]{}])|(\/[/*]|=\?=|=!=|\|\||&&|==|!=|<=|>=|<<|>>>?|[?:<>!~+\-*/%&|^.,])/gy;
 
 interface Token {
   readonly text: string;
-  readonly kind: 'text' | 'number' | 'word' | 'bracket' | 'operator' | 'quoted';
+  readonly kind: 'text' | 'number' | 'word' | 'bracket' | 'operator';
 }
 
 /** @returns as many as an expression is of, or where something else begins */
@@ -90,15 +99,19 @@ function tokensOf(expression: string): readonly Token[] | string {
     token,
   )) {
     at += text.length;
-    if (text.trim() === '') continue;
     const kinds = { text: quoted, number, word, bracket, operator } as const;
     const kind = (Object.keys(kinds) as (keyof typeof kinds)[]).find((one) => kinds[one] !== undefined);
-    tokens.push({ text, kind: kind ?? 'quoted' });
+    if (kind !== undefined) tokens.push({ text, kind });
   }
   return at < expression.length ? expression.slice(at) : tokens;
 }
 
 const closing: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
+
+/** Whether a token stands behind `TARGET.`. */
+function isTarget(tokens: readonly Token[], index: number): boolean {
+  return tokens[index - 1]?.text === '.' && /^target$/i.test(tokens[index - 2]?.text ?? '');
+}
 
 /** Why a call that matches a pattern is refused. @param given what stands behind its bracket */
 function matchRefusal([pattern, comma, first, second, third, fourth]: readonly Token[]): string | undefined {
@@ -106,10 +119,10 @@ function matchRefusal([pattern, comma, first, second, third, fourth]: readonly T
   const refusal = patternRefusal(pattern.text);
   if (refusal !== undefined)
     return `takes a pattern that is quickly matched with any text: ${shown(pattern.text)} ${refusal}`;
-  const isTarget = /^target$/i.test(first?.text ?? '') && second?.text === '.' && third?.kind === 'word';
-  const end = isTarget ? fourth : second;
+  const isScoped = /^target$/i.test(first?.text ?? '') && second?.text === '.' && third?.kind === 'word';
+  const end = isScoped ? fourth : second;
   const isWhole = end?.text === ',' || end?.text === ')';
-  return isWhole && (isTarget || ofMachines.test(first?.text ?? ''))
+  return isWhole && (isScoped || ofMachines.test(first?.text ?? ''))
     ? undefined
     : 'compares a pattern with an attribute of a machine; write TARGET. and its name';
 }
@@ -118,8 +131,13 @@ function matchRefusal([pattern, comma, first, second, third, fourth]: readonly T
 function measured(expression: string): number | string {
   if (expression.length > expressionBounds.characters)
     return `it has ${expression.length} characters; it may have ${expressionBounds.characters}`;
+  // Of the two ways to write ads one reads it as the end of the text, and the other as a part of it.
+  if (expression.includes('\\"')) return 'it has a backslash before a quotation mark; write no such text';
   const tokens = tokensOf(expression);
-  if (typeof tokens === 'string') return `${shown(tokens)} is no part of an expression`;
+  if (typeof tokens === 'string')
+    return tokens.startsWith("'")
+      ? `it has a name in single quotes, ${shown(tokens)}; write names without, and texts in "..."`
+      : `${shown(tokens)} is no part of an expression`;
   const open: string[] = [];
   let operators = 0;
   for (const [index, { text, kind }] of tokens.entries()) {
@@ -128,6 +146,8 @@ function measured(expression: string): number | string {
     if (text === '/*' || text === '//') return 'it has a comment; write none';
     const isScope = text === '.' && /^(my|target)$/i.test(before?.text ?? '');
     if ((kind === 'operator' && !isScope) || /^(is|isnt)$/i.test(text)) operators++;
+    const isTheirs = isTarget(tokens, index) && /^(rank|requirements)$/i.test(text);
+    if (kind === 'word' && (isTheirs || ofTheirOwn.test(text))) operators += costOfMatch;
     if (kind === 'word' && next?.text === '(') {
       const name = text.toLowerCase();
       operators += matching.has(name) || comparing.has(name) ? costOfMatch : 1;
@@ -166,14 +186,31 @@ function operatorsIn(expression: string): number {
   return typeof found === 'number' ? found + 1 : 1;
 }
 
-/** The attribute that a command becomes, as it can be found in an expression: `periodic_hold` is PeriodicHold. */
-function attributeOf(name: string): string {
+/** The attribute that a command becomes, in lower case: `periodic_hold` is PeriodicHold, `gpus_minimum_memory` is GPUsMinMemory. */
+export function attributeOf(name: string): string {
   return name
     .toLowerCase()
     .replace(/^(\+|my\.)/, '')
     .replace(/_expr$/, '')
+    .replace(/^gpus_(min|max)imum/, 'gpus$1')
     .replaceAll('_', '');
 }
+
+/**
+ * Commands that HTCondor itself names in others, also where a job does not have these. Source: an ad of
+ * `condor_submit -dry-run`, HTCondor 23.9; the manual of 25.14 for what is tried again.
+ */
+export const namedBeside: Readonly<Record<string, readonly string[]>> = {
+  Requirements: ['request_cpus', 'request_memory', 'request_disk', 'request_gpus', 'require_gpus'],
+  RequireGPUs: [
+    'gpus_minimum_capability',
+    'gpus_maximum_capability',
+    'gpus_minimum_memory',
+    'gpus_minimum_runtime',
+  ],
+  RequestMemory: ['retry_request_memory', 'retry_request_memory_increase', 'retry_request_memory_max'],
+  RequestDisk: ['retry_request_disk'],
+};
 
 export const endlessReason = `it names itself, or takes more than ${expressionBounds.steps} steps with the other commands that it names`;
 
@@ -181,11 +218,9 @@ export const endlessReason = `it names itself, or takes more than ${expressionBo
 function namesIn(expression: string): readonly string[] {
   const tokens = tokensOf(expression);
   if (typeof tokens === 'string') return [];
-  return tokens.flatMap(({ text, kind }, index) => {
-    const isOther = tokens[index - 1]?.text === '.' && /^target$/i.test(tokens[index - 2]?.text ?? '');
-    if (isOther || (kind !== 'word' && kind !== 'quoted')) return [];
-    return [attributeOf(kind === 'quoted' ? text.slice(1, -1) : text)];
-  });
+  return tokens.flatMap(({ text, kind }, index) =>
+    kind === 'word' && !isTarget(tokens, index) ? [attributeOf(text)] : [],
+  );
 }
 
 /**
@@ -197,18 +232,24 @@ export function endlessIn(
   commands: Readonly<Record<string, string>>,
   isText: (key: string) => boolean,
 ): readonly string[] {
-  const expressions = new Map(
-    Object.entries(commands)
-      .filter(([key]) => !isText(key))
-      .map(([key, value]) => [attributeOf(key), value]),
+  const beside = new Map(
+    Object.entries(namedBeside).map(([name, others]) => [attributeOf(name), others.map(attributeOf)]),
   );
+  const expressions = new Map([
+    ...[...beside.keys()].map((name) => [name, ''] as const),
+    ...Object.entries(commands)
+      .filter(([key]) => !isText(key))
+      .map(([key, value]) => [attributeOf(key), value] as const),
+  ]);
   const steps = new Map<string, number>();
   const stepsOf = (name: string): number => {
     const known = steps.get(name);
     if (known !== undefined) return known;
     // Until it is known, one that names itself has no end.
     steps.set(name, Infinity);
-    const named = namesIn(expressions.get(name) ?? '').filter((word) => expressions.has(word));
+    const named = [...namesIn(expressions.get(name) ?? ''), ...(beside.get(name) ?? [])].filter((word) =>
+      expressions.has(word),
+    );
     const sum = named.reduce(
       (steps, word) => steps + stepsOf(word),
       operatorsIn(expressions.get(name) ?? ''),

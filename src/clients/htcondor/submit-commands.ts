@@ -142,36 +142,5 @@ function formRefusal(key: string, value: string): string | undefined {
   // Of other commands an administrator knows what they are.
   const isExpression = isListed(key) || /^(\+|my\.)/.test(key);
   const plain = value.replaceAll(ownNumbers, '0');
-  return (
-    (joined.has(key) ? wholeRefusal(value) : undefined) ??
-    (isExpression ? expressionRefusal(plain) : undefined)
-  );
-}
-
-/** Expressions that a template's of the same name counts beside. */
-const joined: ReadonlySet<string> = new Set([
-  ...['requirements', 'periodic_hold', 'periodic_release', 'periodic_remove'],
-]);
-
-/** The template's own stands in parentheses beside such an expression: a text that closes its own would take their place. */
-function wholeRefusal(expression: string): string | undefined {
-  const rule = 'those of the queue count beside it';
-  if (expression.includes('\\"'))
-    return `it has a backslash before a quotation mark; ${rule}, so write no such text`;
-  const code = expression.replaceAll(/"[^"]*"/g, '');
-  const odd = /"|'|\/\/|\/\*/.exec(code)?.[0];
-  if (odd !== undefined)
-    return `${shown(odd)} stands alone in it; ${rule}, so it must be one whole expression`;
-  const open: string[] = [];
-  const closing: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
-  for (const [bracket] of code.matchAll(/[()[\]{}]/g)) {
-    const opening = closing[bracket];
-    if (opening === undefined) open.push(bracket);
-    else if (open.pop() !== opening)
-      return `"${bracket}" closes no "${opening}"; ${rule}, so it must be one whole expression`;
-  }
-  const [first] = open;
-  return first === undefined
-    ? undefined
-    : `"${first}" is not closed; ${rule}, so it must be one whole expression`;
+  return isExpression ? expressionRefusal(plain) : undefined;
 }

@@ -269,6 +269,17 @@ describe('commands of a submit description that a third party writes', () => {
       'a name in a text': ['+WantOS = self["BigMemJob"]', /has "\[" without a number behind it/],
       'a comment': ['rank = /*"*/ strcat("a") /*"*/', /it has a comment/],
       'the rest of a line': ['rank = 1 // + 2', /it has a comment/],
+      // HTCondor calls a function whose name stands in single quotes.
+      'a function in single quotes': [`rank = 'strcat'("a", "b")`, /it has a name in single quotes/],
+      'a scoped one': ["rank = MY.'strcat'(Owner)", /it has a name in single quotes/],
+      // In ads of the old way the text goes on behind it, and ends at the next quotation mark.
+      'a text that ends elsewhere for another reader': [
+        String.raw`rank = "a\\" =!= " =!= strcat(Owner,Owner) + "`,
+        /a backslash before a quotation mark/,
+      ],
+      'an escaped quotation mark': [String.raw`+WantOS = "a\"b"`, /a backslash before a quotation mark/],
+      'many expressions of machines': [`rank = ${'Start + '.repeat(12)}1`, /more than 500 operators$/],
+      'many ranks of machines': [`rank = ${'TARGET.Rank + '.repeat(12)}1`, /more than 500 operators$/],
       'many comparisons of lists': [
         `rank = ${'stringListsIntersect(WantOS, BigMemJob) + '.repeat(12)}1`,
         /more than 500 operators$/,
@@ -309,6 +320,11 @@ describe('commands of a submit description that a third party writes', () => {
       '(a|b)a*c',
       '^a|b*c',
       '^(a|b)c|d*e',
+      '.*a*b*',
+      'a*b.*c',
+      '.*a|b*c',
+      '.*{2}a*',
+      'a*b\\\\.*',
       `(${Array.from({ length: 30 }, () => '.').join('|')})x`,
     ])
       it(`refuse a pattern that may take long to match, ${pattern.slice(0, 30)}`, () => {
@@ -322,6 +338,9 @@ describe('commands of a submit description that a third party writes', () => {
         '"a", TARGET.Machine',
         '"a", machine, "i"',
         '"a", Name',
+        '".*GPU.*", OpSysAndVer',
+        '"^.*A(40|100)", CUDADeviceName, "i"',
+        '"[ab]*c.*", Arch',
         '"^wn-\\\\d+", target.Site, "i"',
       ])
         expect(refused(line(given)), given).to.deep.equal([]);
@@ -366,6 +385,21 @@ describe('commands of a submit description that a third party writes', () => {
       );
     });
 
+    it('count what HTCondor itself names in an expression, and commands with other names than their attributes', () => {
+      const long = (name: string) => Array.from({ length: 400 }, () => name).join('+');
+      const { problems } = read(
+        [
+          `gpus_minimum_memory = ${long('1')}`,
+          `gpus_maximum_capability = ${long('GPUsMinMemory')}`,
+          `request_memory = ${long('1')}`,
+          `rank = ${long('Requirements')}`,
+          `+BigMemJob = ${long('RequireGPUs')}`,
+          'request_cpus = Requirements',
+        ].join('\n'),
+      );
+      expect(problems.map(({ line }) => line)).to.deep.equal([2, 4, 5, 6]);
+    });
+
     it('take those of users', () => {
       for (const line of [
         'request_memory = ifThenElse(MemoryUsage =!= undefined, max({MemoryUsage * 3 / 2, 2000}), 2000)',
@@ -377,7 +411,8 @@ describe('commands of a submit description that a third party writes', () => {
         'concurrency_limits = licence:2, XSW_sw.a:1.5,other',
         'kill_sig = SIGUSR1',
         'prio = -3',
-        "+MaxRuntime = 'Odd name' + $(ProcId)",
+        '+MaxRuntime = BigMemJob + $(ProcId)',
+        'requirements = TARGET.Name != "Alice\'s"',
         'description = a (b [c "d',
         'description = My description',
         'batch_name = batchname',
