@@ -88,6 +88,11 @@ export const storeErrors = {
     meaning: 'The copy of the database is not what it was made of. Nothing is left of the copy.',
     remedy: 'See the message; the first database is unchanged.',
   },
+  'store-row': {
+    meaning: 'The database does not take a row for what is in it.',
+    remedy:
+      'See the message. If the row was made of an object on a backend (`thresher orphans` names it), see what its mark says: somebody changed it, or copied the object.',
+  },
   'store-failed': {
     meaning: 'The database refused an operation for another reason.',
     remedy: 'See the message.',

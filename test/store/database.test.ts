@@ -214,6 +214,10 @@ describe('an error of the database', () => {
     ['SQLITE_PERM', 'store-readonly'],
     ['SQLITE_CORRUPT_INDEX', 'store-corrupt'],
     ['SQLITE_NOTADB', 'store-corrupt'],
+    ['SQLITE_CONSTRAINT_UNIQUE', 'store-row'],
+    ['SQLITE_CONSTRAINT_FOREIGNKEY', 'store-failed'],
+    ['SQLITE_TOOBIG', 'store-row'],
+    ['SQLITE_IOERR_WRITE', 'store-failed'],
     ['SQLITE_BUSY', 'store-failed'],
     ['', 'store-failed'],
   ] as const) {

@@ -12,8 +12,8 @@ import type { AgentStore } from '../agent-store.ts';
 import type { Emit } from '../events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Clock } from '../../util/clock.ts';
-import { takenOrigins, whyTaken } from './origins.ts';
 import { SharedFactory } from './shared-factory.ts';
+import { copiesOf, isMarked, outdoneOf, whyTaken } from './strangers.ts';
 
 /** The judgement of an object that carries our mark. */
 export type Verdict =
@@ -21,7 +21,12 @@ export type Verdict =
   | { readonly kind: 'known' }
   /** It has no row: it gets one. */
   | { readonly kind: 'adopt'; readonly worker: Worker }
-  | { readonly kind: 'orphan'; readonly why: string };
+  | {
+      readonly kind: 'orphan';
+      readonly why: string;
+      /** It may be a worker all the same, so that nobody but a person removes it. */
+      readonly doubtful?: boolean;
+    };
 
 /**
  * Holds what lives on a connection against the rows. `configId` gives a configuration of the queue that leads to this connection.
@@ -83,7 +88,7 @@ export interface ReconcilerOptions {
   notListed(workerIds: readonly number[]): void;
 }
 
-/** As many workers that the database refuses in one listing say that it is the database. */
+/** More rows that the database refuses in one listing would hold up the listing of all others. */
 const mostRefused = 1000;
 
 /** Matches everything with our mark to rows: at the start, before anything is submitted, and from time to time. */
@@ -93,6 +98,8 @@ export class ReconcilerAgent {
   readonly #parts: ReconcilerParts;
   readonly #options: ReconcilerOptions;
   readonly #shared: SharedFactory;
+  /** By place: why the database refused the rows of what the last listing found. */
+  #refused: ReadonlyMap<string, string> = new Map();
   /** How many the last listing found: only a change is news. */
   #orphans = 0;
 
@@ -113,12 +120,14 @@ export class ReconcilerAgent {
     }
   }
 
-  /** The orphans of the last listing, freshly listed, for their removal. */
+  /** The orphans of the last listing, freshly listed, for their removal: those without doubt. */
   async orphans(): Promise<readonly { found: Found; why: string }[]> {
     return this.#withHomes(async (homes) =>
-      (await this.#judgeAll(homes)).flatMap(({ found, verdict }) =>
-        verdict.kind === 'orphan' ? [{ found, why: verdict.why }] : [],
-      ),
+      (await this.#judgeAll(homes)).flatMap(({ found, verdict }) => {
+        if (verdict.kind === 'orphan') return verdict.doubtful === true ? [] : [{ found, why: verdict.why }];
+        const why = verdict.kind === 'adopt' ? this.#refused.get(found.place) : undefined;
+        return why === undefined ? [] : [{ found, why }];
+      }),
     );
   }
 
@@ -162,22 +171,18 @@ export class ReconcilerAgent {
     const rowOf = ({ identity }: Found) => identity && rows.get(identity.workerId);
     const strangers = first.filter((found) => rowOf(found) === undefined);
     const configs = await configsOf(strangers, homes);
-    const taken = await this.#stored(
-      takenOrigins(
-        store.origins,
-        strangers.flatMap(({ identity }) => identity ?? []),
-      ),
+    const marked = first.filter(isMarked);
+    const couldBeAdopted = marked.filter(
+      (found) => rowOf(found) === undefined && configs.get(found.identity.queue) !== undefined,
     );
-    // A copy carries its mark: of two with the id of one worker the first gets its row.
-    const owners = new Map<number, string>();
-    for (const { identity, place } of strangers)
-      if (identity !== undefined && !owners.has(identity.workerId)) owners.set(identity.workerId, place);
+    const known = marked.filter((found) => rowOf(found) !== undefined);
+    const outdone = new Map([
+      ...(await this.#stored(copiesOf(store.workers, known))),
+      ...(await this.#stored(outdoneOf(store.origins, this.#parts.factoryId, couldBeAdopted))),
+    ]);
     const judgeOne = (found: Found): Judged => {
-      const owner = taken.get(found.identity?.workerId ?? 0);
-      if (owner !== undefined) return { found, verdict: { kind: 'orphan', why: whyTaken(owner) } };
-      const first = owners.get(found.identity?.workerId ?? 0) ?? found.place;
-      if (first !== found.place)
-        return { found, verdict: { kind: 'orphan', why: `its mark is that of another worker's, ${first}` } };
+      const beaten = outdone.get(found.place);
+      if (beaten !== undefined) return { found, verdict: { kind: 'orphan', ...beaten } };
       const configOf = (queue: string) => configs.get(queue);
       return { found, verdict: judge(found, rowOf(found), this.#connection.name, configOf) };
     };
@@ -230,15 +235,16 @@ export class ReconcilerAgent {
       });
     }
     // Two that were listed at once may have the same origin.
+    const refusals = new Map<string, string>();
     const judged = all.map((one): Judged => {
       if (one.verdict.kind !== 'adopt') return one;
       const { workerId } = one.verdict.worker;
       if (seen.has(workerId) || unseen.has(workerId)) return one;
-      return {
-        found: one.found,
-        verdict: { kind: 'orphan', why: refused.get(workerId) ?? whyTaken(undefined) },
-      };
+      const refusal = refused.get(workerId);
+      if (refusal !== undefined) refusals.set(one.found.place, refusal);
+      return { found: one.found, verdict: { kind: 'orphan', why: refusal ?? whyTaken(undefined) } };
     });
+    this.#refused = refusals;
     const observed = judged.flatMap(({ found, verdict }) =>
       verdict.kind === 'adopt' && found.observation !== undefined
         ? [observationChange(found.observation, false)]
@@ -270,7 +276,7 @@ export class ReconcilerAgent {
   }
 
   /**
-   * One whose row the database refuses keeps no other from being adopted. @param refused takes up why, by id
+   * One whose row the database refuses for what is in it keeps no other from being adopted. @param refused takes up why, by id
    * @throws ThresherError where it is the database that is at fault
    */
   async #adopt(
@@ -281,7 +287,7 @@ export class ReconcilerAgent {
     try {
       return await this.#parts.ledger.adopt(workers, status);
     } catch (error) {
-      if (!(error instanceof ThresherError) || error.code !== 'store-failed') throw error;
+      if (!(error instanceof ThresherError) || error.code !== 'store-row') throw error;
       const [first] = workers;
       if (first === undefined || refused.size >= mostRefused) throw error;
       if (workers.length === 1) {

@@ -16,6 +16,10 @@ const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: strin
   ['53300', 'store-unreachable', 'the database has no connection left'],
   ['57P', 'store-unreachable', 'the database is stopped, or was'],
   ['25P0', 'store-unreachable', 'the database ended the session'],
+  // Values that fit no column, and rules of a table but for that of what a row refers to.
+  ...['22', '23502', '23505', '23514'].map(
+    (prefix) => [prefix, 'store-row', 'the database refused a row'] as const,
+  ),
 ];
 
 /** Codes of Node for a server that is not there, or whose certificate does not hold. */
@@ -48,7 +52,7 @@ function meaningOf(error: unknown, native: string, message: string): (typeof mea
 /** The same, but an error that only the program is to blame for stays as it is. */
 export function operatorError(error: unknown, name: string): unknown {
   const meant = postgresqlError(error, name);
-  return meant.code === 'store-failed' ? error : meant;
+  return meant.code === 'store-failed' || meant.code === 'store-row' ? error : meant;
 }
 
 /** Whether the session is over with this error, so far as its code tells. */

@@ -10,6 +10,12 @@ const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: strin
   ['SQLITE_PERM', 'store-readonly', 'the database may not be accessed'],
   ['SQLITE_CORRUPT', 'store-corrupt', 'the database is damaged'],
   ['SQLITE_NOTADB', 'store-corrupt', 'the file is not a database'],
+  ...['CHECK', 'DATATYPE', 'NOTNULL', 'PRIMARYKEY', 'UNIQUE'].map(
+    (kind) => [`SQLITE_CONSTRAINT_${kind}`, 'store-row', 'the database refused a row'] as const,
+  ),
+  ...['SQLITE_MISMATCH', 'SQLITE_RANGE', 'SQLITE_TOOBIG'].map(
+    (native) => [native, 'store-row', 'the database refused a row'] as const,
+  ),
 ];
 
 /** An error of the database as one with a stable code. */

@@ -82,10 +82,16 @@ describe('the listing of a connection', () => {
   let notListed: number[][];
   let asked: string[];
   let release: () => void;
+  let configured: (queue: string) => boolean;
+  let removed: string[];
   const sweeper = {
     list: async () => {
       await meanwhile();
       return listed;
+    },
+    removeOrphan: async ({ place }: Found) => {
+      removed.push(place);
+      return { kind: 'gone' };
     },
   } as unknown as Sweeper;
 
@@ -96,23 +102,26 @@ describe('the listing of a connection', () => {
     notListed = [];
     asked = [];
     release = () => undefined;
+    configured = () => true;
+    removed = [];
   });
 
   afterEach(() => parts[Symbol.asyncDispose]());
 
-  const reconcile = () =>
+  const agent = () =>
     new ReconcilerAgent(sweeper, parts.connection, parts.context, {
       homes: () => ({
         configFor: async (queue) => {
           asked.push(queue);
-          return 7;
+          return configured(queue) ? 7 : undefined;
         },
         release: () => {
           release();
         },
       }),
       notListed: (ids) => notListed.push([...ids]),
-    }).pass();
+    });
+  const reconcile = () => agent().pass();
 
   const shown = (id: number): Found => {
     const { name, queue, computingSite, origin, requirements, attempt } = workerOf(id);
@@ -149,13 +158,75 @@ describe('the listing of a connection', () => {
     ]);
   });
 
-  it('hole 7: adopts the first of two with the id of one worker, and all others beside them', async () => {
-    listed = [shown(1), { ...shown(2), place: '/pilots/first' }, shown(2), shown(3)];
-    await reconcile();
-    expect([1, 2, 3].map((id) => parts.ledger.live.get(id)?.status)).to.deep.equal(Array(3).fill('running'));
-    expect((await parts.store.orphans.all()).map(({ place, why }) => [place, why])).to.deep.equal([
-      ['/pilots/2', "its mark is that of another worker's, /pilots/first"],
-    ]);
+  describe('hole 7: of two with the id of one worker', () => {
+    const copyOf = (id: number, other: Partial<Found> = {}, mark: object = {}): Found => {
+      const one = shown(id);
+      return { ...one, place: '/pilots/copy', ...other, identity: { ...one.identity!, ...mark } };
+    };
+    const orphans = async () => (await parts.store.orphans.all()).map(({ place, why }) => [place, why]);
+
+    const unseen = (one: Found): Found => {
+      const { observation, ...rest } = one;
+      expect(observation).to.not.equal(undefined);
+      return rest;
+    };
+    const named = { place: `/pilots/${workerOf(2).name}` };
+    const cases: Readonly<Record<string, readonly [original: Found, copy: Found]>> = {
+      'whose object has another name': [copyOf(2, named), copyOf(2)],
+      'that says another name': [copyOf(2, { place: '/p' }), copyOf(2, { place: '/q' }, { name: 'mine' })],
+      'of which nothing is seen': [shown(2), unseen(copyOf(2))],
+      'of an earlier attempt': [copyOf(2, { place: '/p' }, { attempt: 2 }), copyOf(2, { place: '/q' })],
+    };
+    for (const [what, pair] of Object.entries(cases))
+      it(`the copy ${what} is not adopted, and nobody but a person removes it`, async () => {
+        for (const both of [pair, pair.toReversed()]) {
+          listed = [shown(1), ...both, shown(3)];
+          await reconcile();
+          const [original, copy] = pair;
+          const why = `its mark is that of ${original.place}; thresher removes neither of the two as an orphan`;
+          expect(await orphans()).to.deep.equal([[copy.place, why]]);
+          expect([1, 2, 3].map((id) => parts.ledger.live.get(id)?.status)).to.deep.equal(
+            Array(3).fill('running'),
+          );
+          expect(await agent().removeOrphans()).to.equal(0);
+          await parts[Symbol.asyncDispose]();
+          parts = await AgentParts.open();
+        }
+      });
+
+    it('the copy is told of also when the row is there, where the row says which one it has', async () => {
+      listed = [shown(2), copyOf(2, { handle: { batchID: 'copy' } })];
+      for (let pass = 1; pass <= 2; pass++) {
+        await reconcile();
+        expect((await orphans()).map(([place]) => place)).to.deep.equal(['/pilots/copy']);
+      }
+      // The row has none of them.
+      listed = [
+        copyOf(2, { handle: { batchID: 'a' } }),
+        copyOf(2, { place: '/b', handle: { batchID: 'b' } }),
+      ];
+      await reconcile();
+      expect(await orphans()).to.deep.equal([]);
+    });
+
+    it('the one is adopted whose queue is configured, and whose origin no other worker has', async () => {
+      const origin = (uid: string) => ({ origin: { kind: 'toy', uid, index: 0 } });
+      await parts.ledger.intend([workerOf(9, origin('c'))]);
+      listed = [
+        ...[copyOf(2, { place: '/pilots/x' }, { queue: 'GONE' }), copyOf(2, { place: '/pilots/y' })],
+        ...[
+          copyOf(3, {}, origin('c')),
+          copyOf(3, { place: '/pilots/z' }, { name: 'old', attempt: 1, ...origin('d') }),
+        ],
+      ];
+      configured = (queue) => queue !== 'GONE';
+      await reconcile();
+      expect([2, 3].map((id) => parts.ledger.live.get(id)?.status)).to.deep.equal(Array(2).fill('running'));
+      expect(await orphans()).to.have.deep.members([
+        ['/pilots/x', 'its queue GONE is not configured'],
+        ['/pilots/copy', 'its origin has another worker, 9'],
+      ]);
+    });
   });
 
   /** The database with a refusal of one worker's row, or of all. */
@@ -169,19 +240,35 @@ describe('the listing of a connection', () => {
   };
 
   it('hole 7: adopts all but those whose rows the database refuses, and says why these have none', async () => {
-    refusing((id) => id % 5 === 2);
+    refusing((id) => id % 5 === 2, 'SQLITE_CONSTRAINT_CHECK');
     listed = Array.from({ length: 20 }, (_, index) => shown(index + 1));
     await reconcile();
     expect(listed.filter((_, index) => parts.ledger.live.get(index + 1) !== undefined)).to.have.length(16);
     const orphans = await parts.store.orphans.all();
     expect(orphans.map(({ workerId }) => workerId)).to.have.members([2, 7, 12, 17]);
     expect(orphans[0]?.why).to.match(/^it cannot have a row: .*integer out of range/);
+    const removing = agent();
+    await removing.pass();
+    expect(await removing.removeOrphans()).to.equal(4);
+    expect(removed).to.have.members(['/pilots/2', '/pilots/7', '/pilots/12', '/pilots/17']);
   });
 
-  it('fails as a whole where the database itself fails, with a code of the store', async () => {
-    listed = [shown(1), shown(2)];
-    refusing(() => true, 'SQLITE_FULL');
-    expect(await reconcile().catch((error: unknown) => error)).to.have.property('code', 'store-full');
+  for (const [native, code] of [
+    ['SQLITE_FULL', 'store-full'],
+    ['SQLITE_BUSY', 'store-failed'],
+    ['SQLITE_IOERR_WRITE', 'store-failed'],
+    ['SQLITE_CONSTRAINT_FOREIGNKEY', 'store-failed'],
+  ] as const)
+    it(`fails as a whole where the database itself fails, with ${native}: no worker is an orphan by that`, async () => {
+      listed = [shown(1), shown(2)];
+      refusing((id) => id === 2, native);
+      expect(await reconcile().catch((error: unknown) => error)).to.have.property('code', code);
+      expect(await parts.store.orphans.all()).to.deep.equal([]);
+      expect(parts.connection.closed?.code).to.equal('not-listed');
+    });
+
+  it('fails with a code of the store where it asks the database', async () => {
+    listed = [shown(1)];
     parts.store.origins.known = async () => {
       throw Object.assign(new Error('locked'), { code: 'SQLITE_READONLY' });
     };

@@ -1,0 +1,121 @@
+import type { AgentStore } from '../agent-store.ts';
+import type { Found } from '../../plugins/contracts/index.ts';
+import { isCounted } from '../../worker/counted.ts';
+import { workerName } from '../../worker/identity.ts';
+import type { MarkedWorker } from '../../worker/marked.ts';
+import type { OriginKey } from '../../worker/news.ts';
+
+/** An object whose mark names a worker. */
+export type Marked = Found & { readonly identity: MarkedWorker };
+
+export function isMarked(found: Found): found is Marked {
+  return found.identity !== undefined;
+}
+
+/** Why an object gets no row, and whether it may be the worker all the same: then nobody but a person removes it. */
+export interface Outdone {
+  readonly why: string;
+  readonly doubtful: boolean;
+}
+
+/**
+ * Of objects that could be adopted, those that are not, by their places: an id has one row, and so has an origin. Objects are copied
+ * with their marks, and edited: first comes what is most like a worker of this factory, whatever it says of others.
+ *
+ * That an origin has another worker already has a second cause: a lost database let the source ask again before this place was listed.
+ */
+export async function outdoneOf(
+  origins: AgentStore['origins'],
+  factoryId: string,
+  strangers: readonly Marked[],
+): Promise<ReadonlyMap<string, Outdone>> {
+  const owners = await ownersOf(
+    origins,
+    strangers.map(({ identity }) => identity),
+  );
+  const places = new Map<number, string>();
+  const outdone = new Map<string, Outdone>();
+  for (const { place, identity } of strangers.toSorted(
+    (a, b) => likeness(factoryId, b) - likeness(factoryId, a),
+  )) {
+    const { workerId } = identity;
+    const origin = isCounted(identity) ? undefined : nameOf(identity.origin.kind, identity.origin);
+    const owner = (origin === undefined ? undefined : owners.get(origin)) ?? workerId;
+    const first = places.get(workerId);
+    if (owner !== workerId) outdone.set(place, { why: whyTaken(owner), doubtful: false });
+    else if (first !== undefined) outdone.set(place, { why: whySame(first), doubtful: true });
+    else {
+      places.set(workerId, place);
+      if (origin !== undefined) owners.set(origin, workerId);
+    }
+  }
+  return outdone;
+}
+
+/**
+ * Of several objects with the mark of one worker that has a row, those that are not the one of the row, by their places.
+ * Nothing is said where the row does not tell which one it is.
+ */
+export async function copiesOf(
+  workers: AgentStore['workers'],
+  known: readonly Marked[],
+): Promise<ReadonlyMap<string, Outdone>> {
+  const several = [...Map.groupBy(known, ({ identity }) => identity.workerId)].filter(
+    ([, all]) => all.length > 1,
+  );
+  if (several.length === 0) return new Map();
+  const records = await workers.byIds(several.map(([workerId]) => workerId));
+  const handles = new Map(records.map(({ workerId, handle }) => [workerId, handle]));
+  return new Map(
+    several.flatMap(([workerId, all]) => {
+      const row = handles.get(workerId);
+      const [own, ...more] = all.filter(({ handle }) =>
+        Object.entries(handle).every(([key, value]) => row?.[key] === value),
+      );
+      if (own === undefined || more.length > 0) return [];
+      const others = all.filter((one) => one !== own);
+      return others.map(({ place }) => [place, { why: whySame(own.place), doubtful: true }] as const);
+    }),
+  );
+}
+
+export function whyTaken(owner: number | undefined): string {
+  return `its origin has another worker${owner === undefined ? '' : `, ${owner}`}`;
+}
+
+function whySame(place: string): string {
+  return `its mark is that of ${place}; thresher removes neither of the two as an orphan`;
+}
+
+/** How much speaks for an object being the worker that its mark names. */
+function likeness(factoryId: string, { place, identity, observation }: Marked): number {
+  const { name, workerId, attempt } = identity;
+  const signs = [name === workerName(factoryId, workerId), place.endsWith(name), observation !== undefined];
+  return signs.filter(Boolean).length + attempt / (attempt + 1);
+}
+
+/** By origin, the worker that has it. */
+async function ownersOf(
+  origins: AgentStore['origins'],
+  workers: readonly MarkedWorker[],
+): Promise<Map<string, number>> {
+  const byKind = Map.groupBy(
+    workers.filter((worker) => !isCounted(worker)),
+    ({ origin }) => origin.kind,
+  );
+  const owners = new Map<string, number>();
+  for (const [kind, some] of byKind) {
+    const known = await origins.known(
+      kind,
+      some.map(({ origin }) => origin),
+    );
+    // An origin that was withdrawn before it had a worker has none.
+    for (const { origin, worker } of known)
+      if (worker.workerId !== null) owners.set(nameOf(kind, origin), worker.workerId);
+  }
+  return owners;
+}
+
+function nameOf(kind: string, { uid, index }: OriginKey): string {
+  return `${kind} ${index} ${uid}`;
+}
