@@ -12,6 +12,7 @@ const distance = { short: 4, long: 32 };
 const mostOfPlace = 20;
 /** Longest text from outside that is looked at and shown: the forms of secrets are looked for in time that grows with its square. */
 const longest = 2000;
+const ofCutWord = /[^\s"'`,;&<>{}[\]]/;
 /** As much behind it is looked at: it tells whether a secret begins before the cut. */
 const behindCut = 500;
 
@@ -131,11 +132,14 @@ function escaped(sign: string): string {
  */
 export function fromOutside(text: string): string {
   if (text.length <= longest) return masked(text);
-  const head = text.slice(0, longest + behindCut);
-  const shown = masked(head);
-  // What begins in the last characters of the head is not known for what it is.
-  const known = head.length < text.length ? shown.slice(0, -4 * telling) : shown;
-  return `${known.slice(0, longest)}...`;
+  const end = longest + behindCut;
+  if (text.length <= end) return `${masked(text).slice(0, longest)}...`;
+  const head = withoutOwn(text.slice(0, end));
+  // One of ours that begins in the last characters is not known, and a secret that goes on behind the end has no form: its word, where a
+  // URL or a text in quotes may begin, is left out.
+  let at = Math.max(0, head.length - 4 * telling);
+  while (at > 0 && ofCutWord.test(head[at - 1] ?? ' ')) at--;
+  return `${maskText(head.slice(0, at)).slice(0, longest)}...`;
 }
 
 showOthersBy(fromOutside);

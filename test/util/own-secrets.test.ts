@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { observationChange, submitChange } from '../../src/agents/ledger/outcomes.ts';
 import { failureOf as condorFailure } from '../../src/clients/htcondor/errors.ts';
@@ -95,7 +96,7 @@ function shownOf(value: unknown): string {
 describe('words of others', () => {
   it('hole 3: are masked where they are thrown, and those of ours are whole', () => {
     expect(messageOf(new Error('Authorization: Bearer abcdef'))).to.equal('Authorization: Bearer (hidden)');
-    expect(messageOf(`password=hunter7 ${'x'.repeat(5000)}`)).to.match(/^password=\(hidden\) x+\.\.\.$/);
+    expect(messageOf(`password=hunter7 ${'x '.repeat(2500)}`)).to.match(/^password=\(hidden\) (x )+\.\.\.$/);
     expect(toReason(new Error('token=hunter7')).message).to.equal('token=(hidden)');
     const own = 'y'.repeat(5000);
     expect(toReason(new ThresherError('plugin-failed', own)).message).to.equal(own);
@@ -321,6 +322,25 @@ describe('hole 3: a secret that comes back from outside', () => {
       expect(reason.length, piece).to.be.at.most(text.length);
       expect(withoutOwn(text).length, piece).to.be.at.most(text.length);
     }
+  });
+
+  it('of others is masked by its form also where its end lies far behind the cut', () => {
+    const value = randomBytes(900).toString('base64url');
+    const jwt = `eyJhbGciOiJSUzI1NiJ9.${Buffer.from(`{"n":"${value}"}`).toString('base64url')}.${value}`;
+    const forms = [
+      ...[`{"token": "${value}"}`, `--password "${value}"`, `password="${value}"`, `password = ${value}`],
+      ...[`https://user:${value}@host/`, `Bearer ${value}`, jwt],
+    ];
+    for (const form of forms)
+      for (let at = 1400; at < 2100; at += 7) {
+        const shown = fromOutside(`${'w '.repeat(1100).slice(0, at)}${form} ${'w '.repeat(2000)}`);
+        expect(shown, `${form.slice(0, 20)} at ${at}`).not.to.match(/[\w-]{25}/);
+        expect(shown.length).to.be.within(1300, 2003);
+      }
+    const key = (length: number) =>
+      `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(length)}\n-----END PRIVATE KEY-----\n`;
+    expect(fromOutside(`${key(2600)}disk full`)).to.equal('(hidden)...');
+    expect(fromOutside(`${key(2400)}disk full`)).to.equal('(hidden)\ndisk full...');
   });
 
   it('leaves other words as they are, and short ones are no secrets', () => {
