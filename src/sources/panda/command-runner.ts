@@ -251,7 +251,7 @@ function isNamed({ command_id: id }: PandaCommand): boolean {
 
 /** Whether it ends workers. */
 function isKill({ command }: PandaCommand): boolean {
-  return command.includes('KILL');
+  return /^[A-Z_]*KILL/.test(command);
 }
 
 /**
