@@ -135,10 +135,13 @@ export function fromOutside(text: string): string {
   const end = longest + behindCut;
   if (text.length <= end) return `${masked(text).slice(0, longest)}...`;
   const head = withoutOwn(text.slice(0, end));
-  // One of ours that begins in the last characters is not known, and a secret that goes on behind the end has no form: its word, where a
-  // URL or a text in quotes may begin, is left out.
+  // One of ours that begins in the last characters is not known.
   let at = Math.max(0, head.length - 4 * telling);
-  while (at > 0 && ofCutWord.test(head[at - 1] ?? ' ')) at--;
+  let from = at;
+  while (from > 0 && ofCutWord.test(head[from - 1] ?? ' ')) from--;
+  // These forms of secrets have an end, and the last word is without its own.
+  const mayBeSecret = /["'`]/.test(head[from - 1] ?? ' ') || /:\/\/|eyJ/.test(head.slice(from, at));
+  if (mayBeSecret) at = from;
   return `${maskText(head.slice(0, at)).slice(0, longest)}...`;
 }
 

@@ -333,7 +333,7 @@ describe('hole 3: a secret that comes back from outside', () => {
     ];
     for (const form of forms)
       for (let at = 1400; at < 2100; at += 7) {
-        const shown = fromOutside(`${'w '.repeat(1100).slice(0, at)}${form} ${'w '.repeat(2000)}`);
+        const shown = fromOutside(`${'w '.repeat(1100).slice(0, at)} ${form} ${'w '.repeat(2000)}`);
         expect(shown, `${form.slice(0, 20)} at ${at}`).not.to.match(/[\w-]{25}/);
         expect(shown.length).to.be.within(1300, 2003);
       }

@@ -17,9 +17,10 @@ const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: strin
   ['57P', 'store-unreachable', 'the database is stopped, or was'],
   ['25P0', 'store-unreachable', 'the database ended the session'],
   // Values that fit no column, and rules of a table but for that of what a row refers to.
-  ...['22', '23502', '23505', '23514'].map(
-    (prefix) => [prefix, 'store-row', 'the database refused a row'] as const,
-  ),
+  ['22', 'store-row', 'the database refused a row'],
+  ['23502', 'store-row', 'the database refused a row'],
+  ['23505', 'store-row', 'the database refused a row'],
+  ['23514', 'store-row', 'the database refused a row'],
 ];
 
 /** Codes of Node for a server that is not there, or whose certificate does not hold. */

@@ -10,12 +10,14 @@ const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: strin
   ['SQLITE_PERM', 'store-readonly', 'the database may not be accessed'],
   ['SQLITE_CORRUPT', 'store-corrupt', 'the database is damaged'],
   ['SQLITE_NOTADB', 'store-corrupt', 'the file is not a database'],
-  ...['CHECK', 'DATATYPE', 'NOTNULL', 'PRIMARYKEY', 'UNIQUE'].map(
-    (kind) => [`SQLITE_CONSTRAINT_${kind}`, 'store-row', 'the database refused a row'] as const,
-  ),
-  ...['SQLITE_MISMATCH', 'SQLITE_RANGE', 'SQLITE_TOOBIG'].map(
-    (native) => [native, 'store-row', 'the database refused a row'] as const,
-  ),
+  ['SQLITE_CONSTRAINT_CHECK', 'store-row', 'the database refused a row'],
+  ['SQLITE_CONSTRAINT_DATATYPE', 'store-row', 'the database refused a row'],
+  ['SQLITE_CONSTRAINT_NOTNULL', 'store-row', 'the database refused a row'],
+  ['SQLITE_CONSTRAINT_PRIMARYKEY', 'store-row', 'the database refused a row'],
+  ['SQLITE_CONSTRAINT_UNIQUE', 'store-row', 'the database refused a row'],
+  ['SQLITE_MISMATCH', 'store-row', 'the database refused a row'],
+  ['SQLITE_RANGE', 'store-row', 'the database refused a row'],
+  ['SQLITE_TOOBIG', 'store-row', 'the database refused a row'],
 ];
 
 /** An error of the database as one with a stable code. */
