@@ -12,7 +12,6 @@ const distance = { short: 4, long: 32 };
 const mostOfPlace = 20;
 /** Longest text from outside that is looked at and shown: the forms of secrets are looked for in time that grows with its square. */
 const longest = 2000;
-const ofCutWord = /[^\s"'`,;&<>{}[\]]/;
 /** As much behind it is looked at: it tells whether a secret begins before the cut. */
 const behindCut = 500;
 
@@ -136,13 +135,19 @@ export function fromOutside(text: string): string {
   if (text.length <= end) return `${masked(text).slice(0, longest)}...`;
   const head = withoutOwn(text.slice(0, end));
   // One of ours that begins in the last characters is not known.
-  let at = Math.max(0, head.length - 4 * telling);
-  let from = at;
-  while (from > 0 && ofCutWord.test(head[from - 1] ?? ' ')) from--;
-  // These forms of secrets have an end, and the last word is without its own.
-  const mayBeSecret = /["'`]/.test(head[from - 1] ?? ' ') || /:\/\/|eyJ/.test(head.slice(from, at));
-  if (mayBeSecret) at = from;
-  return `${maskText(head.slice(0, at)).slice(0, longest)}...`;
+  const known = head.slice(0, -4 * telling).replace(/\\+$/, '');
+  return `${maskedOpen(known).slice(0, longest)}...`;
+}
+
+/** What ends a secret of some forms: a text in quotes, a password in a URL, the first or second part of a token. */
+const ends = ['"', "'", '@', '.AAAAA.'];
+
+/** A text that may end in the middle of a secret, masked. */
+function maskedOpen(text: string): string {
+  return ends.reduce((shown, end) => {
+    const closed = maskText(shown + end);
+    return closed.endsWith(end) ? closed.slice(0, -end.length) : closed;
+  }, maskText(text));
 }
 
 showOthersBy(fromOutside);

@@ -26,8 +26,11 @@ export const mostAttempts = 10_000;
 /** Characters of a text. */
 const longest = 4096;
 
-const names = ['name', 'queue', 'computingSite'];
-const optional = ['accessPoint', 'groupId', 'payloadId'];
+/** Bytes of a text that an index has, beside two others at most. PostgreSQL's have room for 2,704. */
+const longestKey = 800;
+
+const names = ['queue', 'computingSite'];
+const optional = ['accessPoint', 'groupId'];
 const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'];
 const amounts = ['nCore', 'minRamCount', 'maxDiskCount', 'maxWalltime'];
 
@@ -41,13 +44,15 @@ function isMarked(value: unknown): value is MarkedWorker & Readonly<Record<strin
     isCount(value['workerId'], 1) &&
     // A job that an import found was never submitted by thresher: its attempt is 0.
     isCount(value['attempt'], 0, mostAttempts) &&
-    all(value, names, isText) &&
+    isText(value['name']) &&
+    all(value, names, isKey) &&
     all(value, optional, (one) => one === undefined || isText(one)) &&
+    (value['payloadId'] === undefined || isKey(value['payloadId'])) &&
     isRecord(origin) &&
-    all(origin, ['kind', 'uid'], isText) &&
+    all(origin, ['kind', 'uid'], isKey) &&
     isCount(origin['index'], 0) &&
     isRecord(requirements) &&
-    all(requirements, texts, isText) &&
+    all(requirements, texts, isKey) &&
     all(requirements, amounts, isAmount)
   );
 }
@@ -57,6 +62,10 @@ function isText(value: unknown): boolean {
   return (
     typeof value === 'string' && value.length <= longest && !value.includes('\0') && value.isWellFormed()
   );
+}
+
+function isKey(value: unknown): boolean {
+  return isText(value) && Buffer.byteLength(String(value)) <= longestKey;
 }
 
 function isCount(value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): boolean {

@@ -96,6 +96,7 @@ describe('an error of PostgreSQL', () => {
     [answered('XX001'), 'store-corrupt'],
     [answered('23505'), 'store-row'],
     [answered('22003'), 'store-row'],
+    [answered('54000'), 'store-row'],
     [answered('23503'), 'store-failed'],
     [answered('40P01'), 'store-failed'],
     [new Error('Connection terminated unexpectedly'), 'store-unreachable'],

@@ -337,6 +337,19 @@ describe('hole 3: a secret that comes back from outside', () => {
         expect(shown, `${form.slice(0, 20)} at ${at}`).not.to.match(/[\w-]{25}/);
         expect(shown.length).to.be.within(1300, 2003);
       }
+    const words = 'battery staple, '.repeat(150);
+    for (const form of [
+      `password="${words}"`,
+      `{"password": "${words}"}`,
+      `https://u:${'battery,'.repeat(300)}@h/`,
+    ])
+      for (const before of [
+        '',
+        `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(1900)}\n-----END PRIVATE KEY-----\n`,
+      ])
+        expect(fromOutside(`${before}a ${form} b`), form).not.to.include('battery');
+    for (const long of ['x'.repeat(5000), 'https://host/path|'.repeat(300), '日本語'.repeat(2000)])
+      expect(fromOutside(long)).to.equal(`${long.slice(0, 2000)}...`);
     const key = (length: number) =>
       `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(length)}\n-----END PRIVATE KEY-----\n`;
     expect(fromOutside(`${key(2600)}disk full`)).to.equal('(hidden)...');

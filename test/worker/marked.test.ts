@@ -22,7 +22,7 @@ describe('the mark of a worker', () => {
       ...[0.5, -1, 1e30, 10_001, null].map((attempt) => ({ attempt })),
       ...[1.5, 0, 1e30].map((workerId) => ({ workerId })),
       ...[1.5, -1, 1e30, '0'].map((index) => ({ origin: { ...origin, index } })),
-      ...['a\0b', 'u'.repeat(200_000), '\ud800', 7].flatMap((text) => [
+      ...['a\0b', 'u'.repeat(200_000), 'ä'.repeat(401), '\ud800', 7].flatMap((text) => [
         { queue: text },
         { computingSite: text },
         { origin: { ...origin, uid: text } },

@@ -98,8 +98,6 @@ export class ReconcilerAgent {
   readonly #parts: ReconcilerParts;
   readonly #options: ReconcilerOptions;
   readonly #shared: SharedFactory;
-  /** By place: why the database refused the rows of what the last listing found. */
-  #refused: ReadonlyMap<string, string> = new Map();
   /** How many the last listing found: only a change is news. */
   #orphans = 0;
 
@@ -124,9 +122,8 @@ export class ReconcilerAgent {
   async orphans(): Promise<readonly { found: Found; why: string }[]> {
     return this.#withHomes(async (homes) =>
       (await this.#judgeAll(homes)).flatMap(({ found, verdict }) => {
-        if (verdict.kind === 'orphan') return verdict.doubtful === true ? [] : [{ found, why: verdict.why }];
-        const why = verdict.kind === 'adopt' ? this.#refused.get(found.place) : undefined;
-        return why === undefined ? [] : [{ found, why }];
+        const isSure = verdict.kind === 'orphan' && verdict.doubtful !== true;
+        return isSure ? [{ found, why: verdict.why }] : [];
       }),
     );
   }
@@ -235,16 +232,13 @@ export class ReconcilerAgent {
       });
     }
     // Two that were listed at once may have the same origin.
-    const refusals = new Map<string, string>();
     const judged = all.map((one): Judged => {
       if (one.verdict.kind !== 'adopt') return one;
       const { workerId } = one.verdict.worker;
       if (seen.has(workerId) || unseen.has(workerId)) return one;
-      const refusal = refused.get(workerId);
-      if (refusal !== undefined) refusals.set(one.found.place, refusal);
-      return { found: one.found, verdict: { kind: 'orphan', why: refusal ?? whyTaken(undefined) } };
+      const why = refused.get(workerId) ?? whyTaken(undefined);
+      return { found: one.found, verdict: { kind: 'orphan', why } };
     });
-    this.#refused = refusals;
     const observed = judged.flatMap(({ found, verdict }) =>
       verdict.kind === 'adopt' && found.observation !== undefined
         ? [observationChange(found.observation, false)]
@@ -291,7 +285,10 @@ export class ReconcilerAgent {
       const [first] = workers;
       if (first === undefined || refused.size >= mostRefused) throw error;
       if (workers.length === 1) {
-        refused.set(first.workerId, `it cannot have a row: ${error.message}`);
+        refused.set(
+          first.workerId,
+          `it cannot have a row, and thresher does not remove it as an orphan: ${error.message}`,
+        );
         return new Set();
       }
     }

@@ -35,9 +35,7 @@ export async function outdoneOf(
   );
   const places = new Map<number, string>();
   const outdone = new Map<string, Outdone>();
-  for (const { place, identity } of strangers.toSorted(
-    (a, b) => likeness(factoryId, b) - likeness(factoryId, a),
-  )) {
+  for (const { place, identity } of inOrder(factoryId, strangers)) {
     const { workerId } = identity;
     const origin = isCounted(identity) ? undefined : nameOf(identity.origin.kind, identity.origin);
     const owner = (origin === undefined ? undefined : owners.get(origin)) ?? workerId;
@@ -65,15 +63,16 @@ export async function copiesOf(
   );
   if (several.length === 0) return new Map();
   const records = await workers.byIds(several.map(([workerId]) => workerId));
-  const handles = new Map(records.map(({ workerId, handle }) => [workerId, handle]));
+  const rows = new Map(records.map((row) => [row.workerId, row]));
   return new Map(
     several.flatMap(([workerId, all]) => {
-      const row = handles.get(workerId);
+      const row = rows.get(workerId);
       const [own, ...more] = all.filter(({ handle }) =>
-        Object.entries(handle).every(([key, value]) => row?.[key] === value),
+        Object.entries(handle).every(([key, value]) => row?.handle?.[key] === value),
       );
       if (own === undefined || more.length > 0) return [];
-      const others = all.filter((one) => one !== own);
+      // What another attempt left may stand beside it.
+      const others = all.filter((one) => one !== own && one.identity.attempt === row?.attempt);
       return others.map(({ place }) => [place, { why: whySame(own.place), doubtful: true }] as const);
     }),
   );
@@ -87,11 +86,29 @@ function whySame(place: string): string {
   return `its mark is that of ${place}; thresher removes neither of the two as an orphan`;
 }
 
-/** How much speaks for an object being the worker that its mark names. */
-function likeness(factoryId: string, { place, identity, observation }: Marked): number {
-  const { name, workerId, attempt } = identity;
-  const signs = [name === workerName(factoryId, workerId), place.endsWith(name), observation !== undefined];
-  return signs.filter(Boolean).length + attempt / (attempt + 1);
+/**
+ * First what most speaks for as the worker that its mark names. One that is against two others, by its id and by its origin, is not before
+ * these: they would both be lost by it.
+ */
+function inOrder(factoryId: string, strangers: readonly Marked[]): readonly Marked[] {
+  const byId = Map.groupBy(strangers, ({ identity }) => identity.workerId);
+  const byOrigin = Map.groupBy(strangers, ({ identity: { origin } }) => nameOf(origin.kind, origin));
+  const order = strangers.map((one) => {
+    const { workerId, name, attempt, origin } = one.identity;
+    const likeness = [
+      name === workerName(factoryId, workerId),
+      one.place.endsWith(name),
+      one.observation !== undefined,
+    ];
+    const others = byOrigin.get(nameOf(origin.kind, origin)) ?? [];
+    const rivals =
+      (byId.get(workerId)?.length ?? 0) +
+      others.filter(({ identity }) => identity.workerId !== workerId).length;
+    return { one, rank: [likeness.filter(Boolean).length, -rivals, attempt] };
+  });
+  const compare = (a: readonly number[], b: readonly number[]) =>
+    a.map((value, at) => (b[at] ?? 0) - value).find((difference) => difference !== 0) ?? 0;
+  return order.toSorted((a, b) => compare(a.rank, b.rank)).map(({ one }) => one);
 }
 
 /** By origin, the worker that has it. */

@@ -53,7 +53,7 @@ const ofTheirOwn =
 /** Operators that such a call or name counts as: a tenth of a second at most, for each machine. */
 const costOfMatch = 50;
 /** Attributes that machines have and jobs do not, so that they need no `TARGET.`. */
-const ofMachines = /^(machine|name|arch|opsys\w*|cuda\w*|gpus_\w+)$/i;
+const ofMachines = /^(machine|name|arch|devicename|opsys\w*|cuda\w*|gpus_\w+)$/i;
 /** Characters of a pattern. */
 const longestPattern = 100;
 /** Alternatives of a pattern. */
@@ -145,6 +145,9 @@ function measured(expression: string): number | string {
     // What a comment hides, HTCondor may read.
     if (text === '/*' || text === '//') return 'it has a comment; write none';
     const isScope = text === '.' && /^(my|target)$/i.test(before?.text ?? '');
+    // TARGET.TARGET is the job again.
+    if (text === '.' && (!isScope || tokens[index - 2]?.text === '.'))
+      return 'it has a "." behind something else than MY or TARGET; write one of the two, and one name';
     if ((kind === 'operator' && !isScope) || /^(is|isnt)$/i.test(text)) operators++;
     const isTheirs = isTarget(tokens, index) && /^(rank|requirements)$/i.test(text);
     if (kind === 'word' && (isTheirs || ofTheirOwn.test(text))) operators += costOfMatch;
@@ -186,11 +189,12 @@ function operatorsIn(expression: string): number {
   return typeof found === 'number' ? found + 1 : 1;
 }
 
-/** The attribute that a command becomes, in lower case: `periodic_hold` is PeriodicHold, `gpus_minimum_memory` is GPUsMinMemory. */
+/** The attribute that a command becomes, in lower case: `periodic_hold` is PeriodicHold, `gpus_minimum_memory` is GPUsMinMemory, `+My_Tag` is My_Tag. */
 export function attributeOf(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/^(\+|my\.)/, '')
+  const compared = name.toLowerCase();
+  const own = compared.replace(/^(\+|my\.)/, '');
+  if (own !== compared) return own;
+  return compared
     .replace(/_expr$/, '')
     .replace(/^gpus_(min|max)imum/, 'gpus$1')
     .replaceAll('_', '');
@@ -219,7 +223,7 @@ function namesIn(expression: string): readonly string[] {
   const tokens = tokensOf(expression);
   if (typeof tokens === 'string') return [];
   return tokens.flatMap(({ text, kind }, index) =>
-    kind === 'word' && !isTarget(tokens, index) ? [attributeOf(text)] : [],
+    kind === 'word' && !isTarget(tokens, index) ? [text.toLowerCase()] : [],
   );
 }
 

@@ -21,6 +21,8 @@ const meanings: readonly (readonly [prefix: string, code: ErrorCode, what: strin
   ['23502', 'store-row', 'the database refused a row'],
   ['23505', 'store-row', 'the database refused a row'],
   ['23514', 'store-row', 'the database refused a row'],
+  // A row that no index has room for.
+  ['54000', 'store-row', 'the database refused a row'],
 ];
 
 /** Codes of Node for a server that is not there, or whose certificate does not hold. */

@@ -209,6 +209,32 @@ describe('the listing of a connection', () => {
       expect(await orphans()).to.deep.equal([]);
     });
 
+    it('what another attempt left may stand beside the one that the row has', async () => {
+      listed = [copyOf(2, { place: '/p' }, { attempt: 2 })];
+      await reconcile();
+      listed = [...listed, copyOf(2, { place: '/q', handle: { batchID: 'first' } }, { attempt: 1 })];
+      await reconcile();
+      expect(await orphans()).to.deep.equal([]);
+    });
+
+    it('a copy that was given the origin of a third takes no row of either', async () => {
+      const origin = (uid: string) => ({ origin: { kind: 'toy', uid, index: 0 } });
+      const [a, b] = [copyOf(1, { place: '/a' }, origin('A')), copyOf(2, { place: '/b' }, origin('B'))];
+      const copy = copyOf(1, {}, { attempt: 5, ...origin('B') });
+      for (const all of [
+        [copy, a, b],
+        [a, copy, b],
+        [b, a, copy],
+      ]) {
+        listed = all;
+        await reconcile();
+        expect((await orphans()).map(([place]) => place)).to.deep.equal(['/pilots/copy']);
+        expect([1, 2].map((id) => parts.ledger.live.get(id)?.status)).to.deep.equal(['running', 'running']);
+        await parts[Symbol.asyncDispose]();
+        parts = await AgentParts.open();
+      }
+    });
+
     it('the one is adopted whose queue is configured, and whose origin no other worker has', async () => {
       const origin = (uid: string) => ({ origin: { kind: 'toy', uid, index: 0 } });
       await parts.ledger.intend([workerOf(9, origin('c'))]);
@@ -246,11 +272,11 @@ describe('the listing of a connection', () => {
     expect(listed.filter((_, index) => parts.ledger.live.get(index + 1) !== undefined)).to.have.length(16);
     const orphans = await parts.store.orphans.all();
     expect(orphans.map(({ workerId }) => workerId)).to.have.members([2, 7, 12, 17]);
-    expect(orphans[0]?.why).to.match(/^it cannot have a row: .*integer out of range/);
+    expect(orphans[0]?.why).to.match(/^it cannot have a row, and .*integer out of range/);
     const removing = agent();
     await removing.pass();
-    expect(await removing.removeOrphans()).to.equal(4);
-    expect(removed).to.have.members(['/pilots/2', '/pilots/7', '/pilots/12', '/pilots/17']);
+    // They may be our workers, and the fault be in a schema.
+    expect([await removing.removeOrphans(), removed]).to.deep.equal([0, []]);
   });
 
   for (const [native, code] of [

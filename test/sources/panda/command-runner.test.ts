@@ -213,7 +213,7 @@ describe('commands of the PanDA server at work', () => {
     given.push(kill);
     await runner.poll(desk, signal);
     expect(killed()).to.deep.equal([1]);
-    expect([memory.done, memory.kills].map((keys) => keys?.length)).to.deep.equal([200, 1]);
+    expect([memory.done, memory.kills].map((keys) => keys.length)).to.deep.equal([200, 1]);
   });
 
   it('hole 4: KILL_WORKERS that was carried out and not written down ends nothing that was made since', async () => {
