@@ -135,12 +135,11 @@ export function fromOutside(text: string): string {
   if (text.length <= end) return `${masked(text).slice(0, longest)}...`;
   const head = withoutOwn(text.slice(0, end));
   // One of ours that begins in the last characters is not known.
-  const known = head.slice(0, -4 * telling).replace(/\\+$/, '');
-  return `${maskedOpen(known).slice(0, longest)}...`;
+  return `${maskedOpen(head.slice(0, -4 * telling)).slice(0, longest)}...`;
 }
 
 /** What ends a secret of some forms: a text in quotes, a password in a URL, the first or second part of a token. */
-const ends = ['"', "'", '@', '.AAAAA.'];
+const ends = ['"', '\\"', "'", '@', '.AAAAA.'];
 
 /** A text that may end in the middle of a secret, masked. */
 function maskedOpen(text: string): string {

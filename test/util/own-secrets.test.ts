@@ -340,6 +340,7 @@ describe('hole 3: a secret that comes back from outside', () => {
     const words = 'battery staple, '.repeat(150);
     for (const form of [
       `password="${words}"`,
+      ...[0, 1, 2, 3].map((at) => `password="${'b'.repeat(at)}${String.raw`\\battery `.repeat(300)}"`),
       `{"password": "${words}"}`,
       `https://u:${'battery,'.repeat(300)}@h/`,
     ])
