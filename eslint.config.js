@@ -7,6 +7,13 @@ const noSpreadLiterals = {
   message: 'write its properties as plain properties',
 };
 
+/** While a process writes into a directory, its removal fails; in a hook that drops the tests behind it. */
+const noHastyRemoval = {
+  selector:
+    "CallExpression:matches([callee.name='rmSync'], [callee.property.name='rmSync']):has(Property[key.name='recursive']):not(:has(Property[key.name='maxRetries']))",
+  message: 'who wrote there may not have ended: use removeDirectory, or { maxRetries: 10, retryDelay: 100 }',
+};
+
 /** Rules beyond style: what a daemon dies of. Formatting is prettier's. */
 export default tseslint.config(
   {
@@ -91,12 +98,17 @@ export default tseslint.config(
     },
   },
   {
+    files: ['test/**'],
+    rules: { 'no-restricted-syntax': ['error', noSpreadLiterals, noHastyRemoval] },
+  },
+  {
     // Nobody repeats them: a bound of time is missed by chance where the machine is busy. Speed is measured by bench/.
     files: ['test/**/*.test.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',
         noSpreadLiterals,
+        noHastyRemoval,
         {
           selector: 'MemberExpression[property.name=/^(threadCpuUsage|cpuUsage|hrtime)$/]',
           message: 'a test is not timed: assert what bounds the work, and measure it in bench/',

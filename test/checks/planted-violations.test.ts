@@ -350,6 +350,11 @@ describe('planted violations: lint', () => {
       rule: 'no-restricted-syntax',
     },
     {
+      file: 'test/support/planted-removal.ts',
+      text: "import { rmSync } from 'node:fs';\nrmSync('a', { recursive: true });\n",
+      rule: 'no-restricted-syntax',
+    },
+    {
       file: 'test/planted-time.test.ts',
       text: "import { expect } from 'chai';\nexpect(performance.now() - 1).to.be.lessThan(9000);\n",
       rule: 'no-restricted-syntax',

@@ -4,14 +4,13 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runHere } from '../support/command-line.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
+import { removeDirectory, temporaryDirectory } from '../support/temporary.ts';
 
 describe('thresher pool init', () => {
   let directory = '';
@@ -166,7 +165,7 @@ describe('thresher pool init', () => {
     chmodSync(key, 0o600);
     writeFileSync(key, '');
     expect((await init('--print-secrets')).stderr).to.match(/signing-key cannot be read: it is empty/);
-    rmSync(join(directory, 'worker'), { recursive: true });
+    removeDirectory(join(directory, 'worker'));
     writeFileSync(key, 'key');
     expect((await init('--print-secrets')).stderr).to.match(/worker\/token cannot be read: it is not there/);
   });

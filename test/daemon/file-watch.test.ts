@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { FileWatch } from '../../src/daemon/file-watch.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { files } from '../support/operator-files.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
+import { removeDirectory, temporaryDirectory } from '../support/temporary.ts';
 
 describe('the watch of a file', () => {
   let directory: string;
@@ -122,7 +122,7 @@ describe('the watch of a file', () => {
     watch = new FileWatch(join(mount, 'queues.json'), { settle: 500, clock, files });
     await watch.use();
     swapTo('..2');
-    rmSync(join(mount, '..1'), { recursive: true });
+    removeDirectory(join(mount, '..1'));
     expect(await looks(2)).to.deep.equal(['changing', 'changed']);
     await watch.use();
     // Kubernetes renews the directory also where only another key of the ConfigMap changed.

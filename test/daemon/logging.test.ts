@@ -8,7 +8,6 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -19,7 +18,7 @@ import { LogFile } from '../../src/daemon/log-file.ts';
 import { createLog, formatInUse, isJournal } from '../../src/daemon/logging.ts';
 import { program } from '../support/program.ts';
 import { Site } from '../support/site.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
+import { removeDirectory, temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 const logrotateFile = resolve(import.meta.dirname, '../../etc/logrotate.d/thresher');
@@ -102,7 +101,7 @@ describe('a log file', () => {
     }
     expect(complaints).to.have.length(1);
     expect(complaints[0]).to.match(/^the log \S+thresher\.log cannot be written: EISDIR/);
-    rmSync(path, { recursive: true });
+    removeDirectory(path);
     file.write('d\n');
     await file.close();
     expect(readFileSync(path, 'utf8')).to.equal('d\n');

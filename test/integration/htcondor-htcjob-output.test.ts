@@ -18,6 +18,7 @@ import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../su
 import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import type { Site } from '../support/site.ts';
+import { removeDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 const kinds = ['local', 'remote'] as const;
@@ -215,7 +216,7 @@ describe('the output of HTCJobs on HTCondor', function () {
         renameSync(site.path('away'), site.path('outputs'));
         rmSync(gate, { force: true });
       }
-      rmSync(site.path('outputs'), { recursive: true });
+      removeDirectory(site.path('outputs'));
       mkdirSync(site.path('outputs'));
     });
 

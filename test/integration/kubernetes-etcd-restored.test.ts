@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { OwnControlPlane } from '../support/kubernetes.ts';
 import { workersWithJobs } from '../support/kubernetes-history.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
 import { untilSaid } from '../support/site.ts';
+import { removeDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 const ascending = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
@@ -37,7 +38,7 @@ describe('on Kubernetes an etcd that an operator restores to an older revision',
       site.writeQueues(queueOf(6));
       const since = (await running(6)).filter((id) => !saved.includes(id));
       await own.whileStopped((data) => {
-        rmSync(data, { recursive: true });
+        removeDirectory(data);
         cpSync(copy, data, { recursive: true });
       });
       await until('the rows without a Job have ended', async () => {

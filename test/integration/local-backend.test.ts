@@ -1,10 +1,11 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { WorkerView } from '../../src/daemon/view.ts';
 import { parseStat } from '../../src/plugins/local/processes.ts';
 import type { WorkerStatus } from '../../src/worker/status.ts';
 import { Site, type SiteOptions } from '../support/site.ts';
+import { removeDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 const one = { maxWorkers: 1, nQueueLimitWorker: 1 };
@@ -265,7 +266,7 @@ describe('local backend', () => {
         return found.length === 2 && found.map(({ workerID }) => workerID).sort();
       });
     const ids = await running();
-    for (const id of ids) rmSync(join(site.stateDir, 'local', String(id)), { recursive: true });
+    for (const id of ids) removeDirectory(join(site.stateDir, 'local', String(id)));
     first.process.kill('SIGKILL');
     await first.ended;
     site.removeDatabase();

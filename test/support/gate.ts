@@ -132,7 +132,7 @@ function repeat(times: number, files: readonly string[]): boolean {
   let green = 0;
   try {
     for (let run = 1; run <= times; run++) {
-      rmSync(join(results, 'first'), { recursive: true, force: true });
+      rmSync(join(results, 'first'), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
       const environment = { THRESHER_TEST_SEED: newSeed() };
       const { status, tests, failures } = mocha('first', ['--jobs', '2', ...files], environment);
       const isGreen = status === 0 && tests !== undefined && failures.length === 0;
@@ -167,8 +167,8 @@ mkdirSync(results, { recursive: true });
 for (const earlier of readdirSync(results).filter((name) =>
   /^(first|unit|promises|systems|again-\d+)$/.test(name),
 ))
-  rmSync(join(results, earlier), { recursive: true });
-rmSync(coverage, { recursive: true, force: true });
+  rmSync(join(results, earlier), { recursive: true, maxRetries: 10, retryDelay: 100 });
+rmSync(coverage, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 
 const all = filesInOrder(undefined);
 const affected = isSoak ? { run: [], named: [] } : affectedOf(all.filter(isLeftToSoak));

@@ -76,7 +76,7 @@ export class Image {
     writeFileSync(join(layout, 'index.json'), json({ schemaVersion: 2, manifests: [manifest] }));
     writeFileSync(join(layout, 'oci-layout'), json({ imageLayoutVersion: '1.0.0' }));
     await run('tar', ['-C', layout, '-cf', archive, 'oci-layout', 'index.json', 'blobs']);
-    rmSync(layout, { recursive: true });
+    rmSync(layout, { recursive: true, maxRetries: 10, retryDelay: 100 });
   }
 }
 

@@ -1,5 +1,5 @@
 /** Secrets as htc-operator has them, mounted as the kubelet does it, with a real KDC. */
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { KerberosCredManager } from '../../../src/plugins/credentials/kerberos/index.ts';
@@ -8,7 +8,7 @@ import { kadmin, user } from '../../env/kerberos/kdc.ts';
 import { facts, inspected, makeManager, mistakes, renewed } from '../../support/credential-manager.ts';
 import { type Kdc, ownKdc } from '../../support/kdc.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
 const hour = 3_600_000;
@@ -34,7 +34,7 @@ class MountedSecret {
       writeFileSync(join(this.directory, now, key), value, { mode: 0o440 });
     symlinkSync(now, join(this.directory, '..data_tmp'));
     renameSync(join(this.directory, '..data_tmp'), join(this.directory, '..data'));
-    rmSync(join(this.directory, before), { recursive: true, force: true });
+    removeDirectory(join(this.directory, before));
   }
 }
 

@@ -6,7 +6,6 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -15,6 +14,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Worker } from '../../../src/plugins/contracts/index.ts';
 import { LocalBackend } from '../../support/local-plugins.ts';
+import { removeDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
 const pipe = (path: string) => spawnSync('mkfifo', [path]);
@@ -225,7 +225,7 @@ describe('a damaged directory of a local worker', () => {
 
   function replace(name: string, by: (path: string) => unknown): void {
     const path = name === '' ? backend.path(sound) : backend.path(sound, name);
-    rmSync(path, { recursive: true });
+    removeDirectory(path);
     by(path);
   }
   function linkAway(): void {
@@ -263,7 +263,7 @@ describe('a damaged directory of a local worker', () => {
       expect(seen.get(7)?.error?.code).to.equal('exit-status-lost');
     });
   function replaceIfThere(name: string, by: (path: string) => unknown): void {
-    rmSync(backend.path(sound, name), { recursive: true, force: true });
+    removeDirectory(backend.path(sound, name));
     by(backend.path(sound, name));
   }
 
@@ -341,7 +341,7 @@ describe('any content of a worker directory', () => {
       await fc.assert(
         fc.asyncProperty(fc.array(content, { minLength: 1, maxLength: 4 }), async (directories) => {
           for (const name of readdirSync(backend.root))
-            if (/^\d+$/.test(name) && name !== '7') rmSync(join(backend.root, name), { recursive: true });
+            if (/^\d+$/.test(name) && name !== '7') removeDirectory(join(backend.root, name));
           for (const [at, files] of directories.entries()) {
             const path = join(backend.root, String(100 + at));
             mkdirSync(path);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Worker } from '../../../src/plugins/contracts/index.ts';
 import { LocalBackend } from '../../support/local-plugins.ts';
+import { removeDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
 describe('a local worker whose directory was removed under it', () => {
@@ -12,7 +13,7 @@ describe('a local worker whose directory was removed under it', () => {
   beforeEach(async () => {
     backend = new LocalBackend();
     worker = await backend.start(7);
-    rmSync(backend.path(worker), { recursive: true });
+    removeDirectory(backend.path(worker));
   });
 
   afterEach(() => backend.clean());
@@ -54,7 +55,7 @@ describe('a local worker whose directory was removed under it', () => {
 
   it('is killed after its grace where it ignores TERM', async () => {
     const stubborn = await backend.start(8, 'trap "" TERM; while :; do sleep 0.1; done');
-    rmSync(backend.path(stubborn), { recursive: true });
+    removeDirectory(backend.path(stubborn));
     await backend.kill(stubborn);
     await backend.kill(worker);
     expect(backend.living()).to.deep.equal([]);
@@ -144,7 +145,7 @@ describe('a work directory', () => {
 
       it('is taken up again with its workers once it is back', async () => {
         const daemon = backend.restarted();
-        rmSync(backend.root, { recursive: true, force: true });
+        removeDirectory(backend.root);
         renameSync(away(), backend.root);
         const { seen, trouble } = await daemon.observe(({ over }) => over > 0);
         expect({ trouble, status: seen.get(7)?.status }).to.deep.equal({ trouble: [], status: 'running' });

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { LocalBackend } from '../../support/local-plugins.ts';
 import { requirements, workerOf } from '../../support/samples.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
 const signal = new AbortController().signal;
@@ -77,7 +77,7 @@ for (const [what, refused] of [
       await failed();
       const { notes } = await backend.submitter.preflight(signal);
       expect(notes?.map(({ code }) => code)).to.deep.equal(['pid-namespace-missing']);
-      rmSync(join(programs, 'refuse'), { recursive: true });
+      removeDirectory(join(programs, 'refuse'));
       const next = await backend.restarted().submitter.preflight(signal);
       expect(next.notes).to.deep.equal([]);
     });

@@ -3,6 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { expect } from 'chai';
 import type { Worker } from '../../../src/plugins/contracts/index.ts';
 import { LocalBackend } from '../../support/local-plugins.ts';
+import { removeDirectory } from '../../support/temporary.ts';
 
 describe('local workers that vanished with their directories', () => {
   const signal = new AbortController().signal;
@@ -16,7 +17,7 @@ describe('local workers that vanished with their directories', () => {
     workers = [];
     for (const id of [7, 8, 9]) workers.push(await backend.start(id));
     await backend.clean();
-    for (const worker of workers) fs.rmSync(backend.path(worker), { recursive: true });
+    for (const worker of workers) removeDirectory(backend.path(worker));
     readings = 0;
     fs.readdirSync = ((...args: Parameters<typeof readdirSync>) => {
       if (args[0] === '/proc') readings++;

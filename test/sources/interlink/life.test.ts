@@ -7,7 +7,7 @@ import type { ContainerState, PodStatus } from '../../../src/clients/interlink/w
 import type { Planner } from '../../../src/sources/interlink/planner.ts';
 import { podOf } from '../../support/interlink-client.ts';
 import { plainPlanner, SidecarUnderTest } from '../../support/interlink-sidecar.ts';
-import { temporaryDirectory } from '../../support/temporary.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
 type TestPod = ReturnType<typeof podOf>;
@@ -287,7 +287,7 @@ describe('the life of a Pod of interLink', () => {
   });
 
   it('A3: that cannot be written down is refused in a sentence, for all who ask, and leaves nothing', async () => {
-    rmSync(join(root, 'pods'), { recursive: true });
+    removeDirectory(join(root, 'pods'));
     const pod = newPod();
     const answers = await Promise.all([create(pod), create(pod), create(pod)]);
     for (const { status, text } of answers) {
