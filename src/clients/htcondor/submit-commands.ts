@@ -106,7 +106,7 @@ const longestText = 1000;
 const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean; readonly right: string }>> =
   {
     ...Object.fromEntries(
-      ['accounting_group', 'project_name', 'batch_name', 'description'].map((key) => [
+      ['project_name', 'batch_name', 'description'].map((key) => [
         key,
         {
           fits: (value: string) => value.length <= longestText,
@@ -114,6 +114,11 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
         },
       ]),
     ),
+    // The negotiator takes the jobs of each group in turn: with a group of its own, each job would come before those of others.
+    accounting_group: {
+      fits: (value) => /^[A-Za-z_][\w.]{0,199}$/.test(value),
+      right: 'the name of a group: letters, digits, "_" and ".", and no macro',
+    },
     ...Object.fromEntries(
       ['prio', 'priority'].map((key) => [
         key,

@@ -262,6 +262,11 @@ describe('commands of a submit description that a third party writes', () => {
         `periodic_hold_reason = ${tenfold(6)}`,
         /it calls "replaceall"/,
       ],
+      // The smallest integer by -1 ends HTCondor, and neither need be written as a number.
+      'a division that ends the daemon': [
+        'periodic_remove = quantize(-9223372036854775806, -1) == 1',
+        /it calls "quantize"/,
+      ],
       'a text of texts': ['+WantOS = strcat(WantOS, "a")', /it calls "strcat"/],
       'an expression in a text': ['rank = eval("Rank")', /it calls "eval"/],
       'an ad of its own': ['+WantOS = [a = 1]', /"= 1]" is no part of an expression$/],
@@ -294,6 +299,11 @@ describe('commands of a submit description that a third party writes', () => {
       'a wrong order': ['prio = high', /its value is "high"; it must be a whole number$/],
       'no signal': ['kill_sig = SIGFOO', /it must be the name of a signal, as SIGTERM$/],
       'no names of limits': ['concurrency_limits = 1 2', /it must be names with commas between them/],
+      'a group of its own for each job': [
+        'accounting_group = $(ClusterId).$(ProcId)',
+        /it must be the name of a group: letters, digits/,
+      ],
+      'a group that looks like a user': ['accounting_group = root@pool', /it must be the name of a group/],
       'a long name': [`batch_name = ${'x'.repeat(1001)}`, /a text of at most 1000 characters$/],
     };
     for (const [what, [line, why]] of Object.entries(long))

@@ -5,6 +5,7 @@ import {
   submitText,
   tooManySteps,
 } from '../../../clients/htcondor/submit-commands.ts';
+import { comparedName } from '../../../clients/htcondor/submit-names.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 import type { Values } from './placeholders.ts';
 import type { Command, Statement } from './statements.ts';
@@ -40,7 +41,7 @@ export function ownNumbersOf(commands: SubmitCommands = {}): Values {
 /**
  * The statements of a template with the commands that a payload brings. They come last, so that they win. What keeps jobs away from
  * machines, or bounds them, is no payload's to take away: the requirements and the concurrency limits of both count, of two durations the
- * shorter one, what either holds or removes is held or removed, and no payload releases what a bound of the queue holds.
+ * shorter one, the template's group, what either holds or removes is held or removed, and no payload releases what a bound of the queue holds.
  * @param commands of one worker; another one may have other numbers (`ownNumbersOf`)
  * @param allowed `submitCommands` of the queue
  * @throws ThresherError `payload-wrong` for a command that thresher hands to no job, or that cannot stand beside the template's
@@ -59,7 +60,7 @@ export function withCommands(
         `payload/submit: ${key} cannot be given to HTCondor: ${refusal}`,
       );
     const text = submitText(value);
-    const together = joins[key.toLowerCase()];
+    const together = joins[comparedName(key)];
     const before = together === undefined ? undefined : commandBefore(statements, key);
     const render: Command['render'] = (values) => {
       if (together !== undefined) return together(text, before?.render(values), values, statements);
@@ -83,6 +84,13 @@ const joins: Readonly<Record<string, Join>> = {
   requirements: (text, before) => (before === undefined ? text : `(${before}) && (${text})`),
   concurrency_limits: (text, before = '') => (before.trim() === '' ? text : `${before}, ${text}`),
   concurrency_limits_expr: (text) => text,
+  accounting_group: (text) => text,
+  nice_user: (text) => text,
+  '+jobflavour': (text) => text,
+  '+maxruntime': shorterOfBoth,
+  '+maxwalltime': shorterOfBoth,
+  '+maxwalltimemins': shorterOfBoth,
+  '+requestruntime': shorterOfBoth,
   allowed_job_duration: shorterOf,
   allowed_execute_duration: shorterOf,
   periodic_hold: eitherOf,
@@ -90,6 +98,19 @@ const joins: Readonly<Record<string, Join>> = {
   periodic_release: (text, before, _, statements) =>
     eitherOf(`(${text}) && ${notHeldByABound(statements)}`, before),
 };
+
+/** Whose jobs they are, and in which class: two values do not count together. */
+const ofTemplateAlone: ReadonlySet<string> = new Set(['accountinggroup', 'niceuser', 'my.jobflavour']);
+
+/** @throws ThresherError `payload-wrong` where an expression of the payload, which may be undefined, would stand beside a time of the template */
+function shorterOfBoth(text: string, before: string | undefined): string {
+  if (before === undefined) return text;
+  if (/^\d{1,9}$/.test(text)) return shorterOf(text, before, {});
+  throw new ThresherError(
+    'payload-wrong',
+    `payload/submit: ${text} cannot stand beside ${before} of the template of the queue: write a whole number`,
+  );
+}
 
 function shorterOf(text: string, before: string | undefined, { maxWalltime }: Values): string {
   const ofQueue = typeof maxWalltime === 'number' ? String(maxWalltime) : undefined;
@@ -139,9 +160,10 @@ function commandBefore(statements: readonly Statement[], key: string): Command |
     const its = plainName(one.key);
     // HTCondor takes either a list or an expression.
     const isOther =
-      name.startsWith('concurrencylimits') &&
-      its.startsWith('concurrencylimits') &&
-      (its !== name || its.endsWith('expr'));
+      (name.startsWith('concurrencylimits') &&
+        its.startsWith('concurrencylimits') &&
+        (its !== name || its.endsWith('expr'))) ||
+      (its === name && ofTemplateAlone.has(name));
     if (isOther || its === `my.${name}`)
       throw refused(`the template of the queue has ${one.key}, which counts for all its jobs`);
     if (its !== name) continue;

@@ -54,7 +54,8 @@ export function describeBatch(
   let keys: ReadonlySet<string>;
   let statements: readonly Statement[];
   try {
-    const own = withCommands(template.statements, workers[0]?.payload?.submit, options.config.submitCommands);
+    const ofQueue = [...template.statements, ...accountOf(template, options.config)];
+    const own = withCommands(ofQueue, workers[0]?.payload?.submit, options.config.submitCommands);
     const all = [...lastOfEach(own), ...defaultsFor({ ...template, statements: own }, options)];
     const leaves = workers[0]?.payload?.output;
     const usual = typeof leaves === 'boolean' ? withLeftOutput(all, leaves) : all;
@@ -239,6 +240,20 @@ function scheddHostname(submissionHost: string): string {
 /** Where the job runs on a machine of the pool itself; a CE reads attributes that its template names. */
 const onSlots = ['vanilla', 'container', 'docker', 'parallel'];
 
+/** The accounting group that the queue names, and the user in it, unless the template has its own. No payload has another then. */
+function accountOf(
+  { statements }: CondorTemplate,
+  { accounting_group, accounting_group_user }: DescribeOptions['config'],
+): Command[] {
+  const said = (key: string) =>
+    statements.some((one) => one.kind === 'command' && one.key.toLowerCase() === key);
+  return Object.entries({ accounting_group, accounting_group_user }).flatMap(([key, text]) =>
+    text === undefined || said(key)
+      ? []
+      : [{ kind: 'command', key, line: 0, names: [], text: '', render: () => plain(text) }],
+  );
+}
+
 /** Commands that a template need not have. What it says itself, counts. Submit text of Harvester gets no sizes it did not ask for. */
 function defaultsFor(template: CondorTemplate, { config }: DescribeOptions): Command[] {
   const said = new Set(
@@ -272,8 +287,6 @@ function defaultsFor(template: CondorTemplate, { config }: DescribeOptions): Com
     ...has('allowed_execute_duration', sized && !said.has('allowed_job_duration'), ({ maxWalltime }) =>
       typeof maxWalltime === 'number' && maxWalltime > 0 ? String(maxWalltime) : '',
     ),
-    ...value('accounting_group', config.accounting_group),
-    ...value('accounting_group_user', config.accounting_group_user),
     ...value('container_image', config.container_image, template.universe === 'container'),
     ...custom,
   ];

@@ -90,6 +90,30 @@ describe('commands of a payload in a submit description', () => {
     expect(last('', { allowed_job_duration: '99' }, 10)).to.equal('allowed_job_duration = 10');
   });
 
+  it('leave the group and the run times of the template in force', () => {
+    const last = (text: string, commands: Readonly<Record<string, string>>) => lines(text, commands).at(-1);
+    for (const [text, key, value] of [
+      ['accounting_group: group_prod', 'accounting_group', 'group_other'],
+      ['AccountingGroup: group_prod', 'accounting_group', 'group_other'],
+      ['attributes: {AccountingGroup: group_prod}', 'accounting_group', 'group_other'],
+      ['nice_user: "true"', 'nice_user', 'false'],
+      ['attributes: {JobFlavour: espresso}', 'MY.JobFlavour', '"nextweek"'],
+    ] as const)
+      expect(() => last(text, { [key]: value }), text).to.throw(
+        /the template of the queue has .*, which counts/,
+      );
+    expect(last('', { accounting_group: 'group_other' })).to.equal('accounting_group = group_other');
+    for (const key of ['+MaxRuntime', 'my.maxruntime'])
+      expect(last('attributes: {MaxRuntime: 3600}', { [key]: '999999' }), key).to.equal(`${key} = 3600`);
+    expect(last('attributes: {MaxWallTimeMins: 60}', { '+MaxWallTimeMins': '9' })).to.equal(
+      '+MaxWallTimeMins = 9',
+    );
+    expect(last('MY.MaxRuntime: A * 2', { '+MaxRuntime': '9' })).to.equal('+MaxRuntime = min({9, A * 2})');
+    expect(last('', { '+MaxRuntime': '1200 + 1' })).to.equal('+MaxRuntime = 1200 + 1');
+    for (const value of ['undefined', '-1', '1200 + 1'])
+      expect(() => last('MY.MaxRuntime: "60"', { '+MaxRuntime': value })).to.throw(/write a whole number$/);
+  });
+
   it('hold and remove beside the template, and release nothing that a bound of the queue holds', () => {
     const last = (text: string, key: string, value: string) => lines(text, { [key]: value }).at(-1);
     for (const key of ['periodic_hold', 'periodic_remove']) {
