@@ -2,6 +2,7 @@ import { fromOutside, rememberSecret } from '../../util/own-secrets.ts';
 import { rootCertificates } from 'node:tls';
 import * as oidc from 'openid-client';
 import { Agent, fetch } from 'undici';
+import { fileKinds } from '../../util/file-kinds.ts';
 import { hasMoreValues } from '../../util/json.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { withoutSecrets } from './redact.ts';
@@ -58,6 +59,10 @@ export class TokenIssuer {
       const parameters = { audience, ...(scope !== '' && { scope }) };
       const answer = await oidc.clientCredentialsGrant(await this.#configuration, parameters);
       const { issuer, clientId } = this.#client;
+      // What is remembered is looked for in every message.
+      if (answer.access_token.length > fileKinds.token.largest) throw new AnswerTooLarge();
+      if (!/^[\x21-\x7e]+$/.test(answer.access_token))
+        throw new Error('its token has characters that no request may have');
       rememberSecret(answer.access_token, [issuer, clientId, audience, scope].join(' '));
       return { token: answer.access_token, scope: answer.scope };
     } catch (error) {

@@ -46,6 +46,7 @@ export function readEvents(bytes: Buffer, now: number): EventsRead {
       garbage.push({ at: from, bytes: to - from, excerpt: raw.trim().slice(0, excerptLength) });
   };
   const places = new Places(text);
+  const budget = { bytes: mostAgain };
   let at = 0;
   while (at < text.length) {
     const found = recordAt(text, at, places);
@@ -55,7 +56,7 @@ export function readEvents(bytes: Buffer, now: number): EventsRead {
       at = text.length;
       break;
     }
-    const { from, event } = recordIn(text, at, found, (start, format) =>
+    const { from, event } = recordIn(text, at, found, budget, (start, format) =>
       eventFrom(format, bytes.subarray(start, found.end).toString('utf8'), now),
     );
     if (event === undefined) skip(at, found.end);
@@ -153,12 +154,15 @@ const heads = {
 const braces = /\{\r?\n/g;
 /** A torn record has fewer ads in it. */
 const mostBraces = 64;
+/** Bytes of one reading that are parsed from another brace once more, some 50 ms: whoever writes a log may write nothing but braces. */
+const mostAgain = 4 * 1024 * 1024;
 
 /** The record that ends a piece, where the writer of the one before may have died in the middle of a line. */
 function recordIn(
   text: string,
   at: number,
   { end, parse: format }: Piece,
+  budget: { bytes: number },
   read: (start: number, format: Format) => JobEvent | undefined,
 ): { readonly from: number; readonly event: JobEvent | undefined } {
   if (format === undefined) return { from: end, event: undefined };
@@ -170,6 +174,7 @@ function recordIn(
   // brace to the end the braces are even.
   const inside = Array.from(text.slice(at, end).matchAll(braces), ({ index }) => at + index);
   for (const from of new Set([at, ...inside.slice(-mostBraces)])) {
+    if (from !== at && (budget.bytes -= end - from) < 0) break;
     const event = read(from, format);
     if (event !== undefined) return { from, event };
   }

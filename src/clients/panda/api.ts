@@ -292,7 +292,10 @@ function idOf(id: unknown): PandaOutcome<number> {
   if (typeof id === 'number' && Number.isInteger(id) && id >= 0 && id <= highestForeignId)
     return { kind: 'ok', data: id };
   const said = typeof id === 'number' ? String(id) : 'what is no number';
-  const why = typeof id === 'number' && id > highestForeignId ? 'ids have at most 11 digits' : 'that is none';
+  const why =
+    typeof id === 'number' && id > highestForeignId
+      ? `the highest that leaves room is ${highestForeignId}`
+      : 'that is none';
   const message = `the server names ${said} as a worker id of this instance: ${why}, and thresher counts by its own`;
   return { kind: 'failed', code: 'panda-worker-id', message, maybeDone: false };
 }

@@ -2,6 +2,7 @@ import { fromOutside } from '../../util/own-secrets.ts';
 import { isUtf8 } from 'node:buffer';
 import { deepestEntry, writeEntryLines } from '../../config/cric/entry-lines.ts';
 import type { CacheUse } from '../../config/settings/cache-items.ts';
+import { fileKinds } from '../../util/file-kinds.ts';
 import { isDeeper, isObject, type JsonObject } from '../../util/json.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
@@ -62,7 +63,13 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
     );
   // The remote queue file keeps its lines, which problems name.
   if (use === 'queue-file') return { kept: bytes, leftOut, entries: entries.size };
-  return { kept: Buffer.from(writeEntryLines(entries)), leftOut, entries: entries.size };
+  const kept = Buffer.from(writeEntryLines(entries));
+  if (kept.length > fileKinds.cached.largest)
+    throw wrong(
+      name,
+      `has ${entries.size} entries, ${kept.length} bytes as they are kept; ${fileKinds.cached.largest} can be read`,
+    );
+  return { kept, leftOut, entries: entries.size };
 }
 
 /** Characters that an entry of CRIC may have as JSON; the longest that ATLAS has is below 50,000. */

@@ -13,6 +13,7 @@ import { endOfFile, type OutputFile } from './output-file.ts';
 
 /** A job's output and how to reach it. */
 interface Source {
+  readonly workerId: number;
   readonly job: JobId;
   /** Undefined: it has none. */
   readonly file: OutputFile | undefined;
@@ -114,6 +115,7 @@ export class HTCondorLogs implements LogReader {
     }
     const { JobStatus = 0 } = job.ad;
     return {
+      workerId: worker.workerId,
       job: job.id,
       // The ad of a spooled job may name the file by another name.
       file: (await this.#schedd.outputs.wordsOf(worker.workerId, stream)) ?? fileOf(raw, stream),
@@ -125,11 +127,11 @@ export class HTCondorLogs implements LogReader {
 
   /** The end of what there is; undefined: nothing can be had now. */
   async #text(
-    { job, file, runs, over, spooled }: Source,
+    { workerId, job, file, runs, over, spooled }: Source,
     stream: LogRequest['stream'],
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { client, mine } = this.#schedd;
+    const { client, mine, outputs } = this.#schedd;
     // HTCondor writes the job's log where the schedd is.
     if (runs && stream !== 'job-log') {
       try {
@@ -151,7 +153,7 @@ export class HTCondorLogs implements LogReader {
     // The file may be there, and empty, before the job is submitted.
     if ((text !== undefined && text !== '') || !spooled || !over) return text;
     // It goes to where it was submitted from, as its submit description says.
-    await client.transferData(`${mine} && (${whereJobs([job])})`, signal);
+    await outputs.bring([workerId], () => client.transferData(`${mine} && (${whereJobs([job])})`, signal));
     return this.#endOf(file);
   }
 

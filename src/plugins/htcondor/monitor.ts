@@ -1,4 +1,5 @@
 import { jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
+import type { JobEvent } from '../../clients/htcondor/event-types.ts';
 import { defaultsOf } from '../../util/schema-defaults.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
@@ -47,6 +48,8 @@ export class HTCondorMonitor implements Monitor {
   readonly #toldRemoving = new Set<string>();
   /** By `cluster.proc`: of jobs that are given up and still in the queue. */
   readonly #verdicts = new Map<string, Observation>();
+  /** Whether the logs were read to their ends once. */
+  #hasHeard = false;
   /** When jobs were counted last, monotonic ms. */
   #countedAt = -Infinity;
 
@@ -109,6 +112,9 @@ export class HTCondorMonitor implements Monitor {
         if (job !== undefined && observation !== undefined)
           results.set(workerId, { kind: 'observed', observation: this.#judged(job, observation) });
         else if (job !== undefined) results.set(workerId, { kind: 'unknown', error: silent(job) });
+        // Its end may stand in what is still to be read.
+        else if (schedd.logs.any && !this.#hasHeard)
+          results.set(workerId, { kind: 'unknown', error: unheard });
         else if (options(queue, configId).cancelUnknown)
           results.set(workerId, { kind: 'observed', observation: this.#cancelled(workerId) });
         else results.set(workerId, { kind: 'absent' });
@@ -128,19 +134,25 @@ export class HTCondorMonitor implements Monitor {
   async #followLogs(sink: ObservationSink): Promise<boolean> {
     const { schedd, daemon } = this.#parts;
     if (!schedd.logs.any) return false;
-    const { events, missed } = await schedd.logs.read(daemon.log);
-    let soon = missed;
-    const changed = schedd.jobs.apply(events, schedd.fresh);
-    for (const job of changed) {
-      const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
-      if (state === undefined) continue;
-      if (state.verdict === undefined) sink.observe(this.#judged(job, state.observation));
-      else soon = true;
-      this.#countEnded(job, state.observation.status);
-    }
+    let soon = false;
+    let isChanged = false;
+    const take = (events: readonly JobEvent[]) => {
+      for (const job of schedd.jobs.apply(events, schedd.fresh)) {
+        isChanged = true;
+        const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
+        if (state === undefined) continue;
+        if (state.verdict === undefined) sink.observe(this.#judged(job, state.observation));
+        else soon = true;
+        this.#countEnded(job, state.observation.status);
+      }
+    };
+    // Of jobs that were submitted meanwhile the log may have spoken before.
+    take([]);
+    if (await schedd.logs.read(daemon.log, take)) soon = true;
+    this.#hasHeard = true;
     const now = daemon.clock.monotonic();
     const { pollInterval } = this.#options;
-    if (changed.length > 0 && schedd.jobs.living && this.#countedAt + pollInterval * 1000 < now)
+    if (isChanged && schedd.jobs.living && this.#countedAt + pollInterval * 1000 < now)
       this.#count(schedd.jobs.living.values());
     return soon;
   }
@@ -353,6 +365,11 @@ export class HTCondorMonitor implements Monitor {
     return { workerId, status: 'cancelled', nativeStatus: 'unknown', error, endTime: now, observedAt: now };
   }
 }
+
+const unheard = {
+  code: 'condor-answer',
+  message: 'the log of job events is not read to its end yet',
+} as const;
 
 function silent({ id, ad }: Job) {
   const message = `job ${jobIdText(id)} has the JobStatus ${ad.JobStatus ?? '?'}, which says nothing`;

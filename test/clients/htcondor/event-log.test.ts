@@ -325,6 +325,24 @@ describe('event logs of HTCondor', () => {
     }
   });
 
+  it('hole 8: parse a torn record from its braces within a bound', () => {
+    // The fault stands at the end, so that each attempt reads all.
+    const evil = `{\n${'  "x": {\n'.repeat(64)}${'"a": 1234567,'.repeat(75_000)}oops\n}\n`;
+    const { parse } = JSON;
+    let parsed = 0;
+    JSON.parse = ((text: string) => {
+      parsed += text.length;
+      return parse(text) as unknown;
+    }) as typeof parse;
+    try {
+      const { events, garbage } = read(evil.repeat(2));
+      expect({ events: events.length, garbage: garbage.length }).to.deep.equal({ events: 0, garbage: 1 });
+    } finally {
+      JSON.parse = parse;
+    }
+    expect(parsed / evil.length, 'times that a record was parsed').to.be.within(2, 8);
+  });
+
   it('tell where garbage stands and how it begins', () => {
     const { garbage } = read(`${json(11, {})}what is this\n${json(11, {})}`);
     expect(garbage).to.deep.equal([{ at: json(11, {}).length, bytes: 13, excerpt: 'what is this' }]);

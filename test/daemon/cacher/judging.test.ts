@@ -30,6 +30,13 @@ const bulky = (index: number) => ({
 });
 
 describe('a fetched file', () => {
+  it('hole 8: refuse what would be kept as more than can be read', async () => {
+    const tiny = `{${Array.from({ length: 1_100_000 }, (_, at) => `"${at}":{"status":""}`).join()}}`;
+    expect(await refusal(Buffer.from(tiny), asked('queue-data'))).to.match(
+      /has 1100000 entries, \d+ bytes as they are kept; 67108864 can be read$/,
+    );
+  });
+
   it('with queues of CRIC is kept an entry a line, by the name of the PanDA queue', async () => {
     const value = { NICK: { panda_resource: 'NAME', status: 'online' }, B: { status: 'test' }, C: 3 };
     const { kept, leftOut } = await judgeFile(json(value), asked('queue-data'));

@@ -93,6 +93,13 @@ describe('IamTokenCredManager', () => {
       const [said = ''] = await renewed(manager());
       expect(said).to.match(/^credential-issuer: token issuer \S+ gave an answer that is too large$/);
     }
+    for (const [access_token, why] of [
+      ['a'.repeat(70_000), /gave an answer that is too large$/],
+      ['a\nb c', /its token has characters that no request may have$/],
+    ] as const) {
+      issuer.answer = () => ({ statusCode: 200, body: { access_token, token_type: 'bearer' } });
+      expect((await renewed(manager()))[0]).to.match(why);
+    }
     expect(readdirSync(out)).to.deep.equal([]);
   });
 

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { ObservationSink } from '../../../src/plugins/contracts/monitor.ts';
 import { jobOf, marks } from '../../../src/plugins/htcondor/marks.ts';
@@ -9,7 +11,7 @@ import { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { defaultsOf } from '../../../src/util/schema-defaults.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
-import { recordingLog } from '../../support/samples.ts';
+import { recordingLog, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const [removed, held] = [3, 5];
@@ -26,6 +28,9 @@ describe('the monitor of HTCondor', () => {
   /** What the queue does then. */
   let onAct: () => void;
   let look: () => Promise<void>;
+  let monitor: HTCondorMonitor;
+  let schedd: HTCondorSchedd;
+  let directory: string;
   let troubles: string[];
   let seen: string[];
 
@@ -34,9 +39,10 @@ describe('the monitor of HTCondor', () => {
     onAct = () => undefined;
     log = recordingLog();
     [queue, ended, acted, reasons, troubles, seen, isRefused] = [[], [], [], [], [], [], false];
-    const context = { ...pluginContext({ clock, log, stateDir: temporaryDirectory() }) };
+    directory = temporaryDirectory();
+    const context = { ...pluginContext({ clock, log, stateDir: directory }) };
     const host = { ...context, share: <T>(_: string, make: () => T) => make() };
-    const schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
+    schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
     Object.assign(schedd.client, {
       queueAs: async (read: (ad: object) => unknown) => queue.map(read),
       history: async () => ended,
@@ -48,7 +54,7 @@ describe('the monitor of HTCondor', () => {
       },
     });
     const options = defaultsOf(HTCondorMonitorConfig);
-    const monitor = new HTCondorMonitor({
+    monitor = new HTCondorMonitor({
       schedd,
       daemon: { ...host, connection: 'C', queues: [], queue: () => undefined } as never,
       options,
@@ -99,6 +105,20 @@ describe('the monitor of HTCondor', () => {
     queue = [];
     await look();
     expect([acted, troubles]).to.deep.equal([[], []]);
+  });
+
+  it('hole 8: calls no worker absent whose end may stand in a log that it has not read', async () => {
+    const path = join(directory, 'events');
+    writeFileSync(
+      path,
+      '005 (7.0.0) 2026-11-21 20:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n...\n',
+    );
+    schedd.logs.follow([{ path, own: true }]);
+    const worker = workerOf(1, { handle: { batchID: '7.0' } });
+    const check = async () => (await monitor.check([worker], new AbortController().signal)).get(1);
+    expect(await check()).to.include({ kind: 'unknown' });
+    await look();
+    expect(await check()).to.nested.include({ kind: 'observed', 'observation.status': 'finished' });
   });
 
   it('keeps why it gave a job up, where no history tells what became of it', async () => {

@@ -33,11 +33,8 @@ interface Followed {
   failure?: string;
 }
 
-export interface NewEvents {
-  readonly events: readonly JobEvent[];
-  /** Not all that happened is among them: HTCondor must be asked. */
-  readonly missed: boolean;
-}
+/** Takes in what a log said, a piece after the other: a log of days has more events than one call may hold. */
+export type TakeEvents = (events: readonly JobEvent[]) => void;
 
 /** bytes: HTCondor itself never cuts or rotates a `dagman_log`. */
 const longestOwn = 32 * 1024 * 1024;
@@ -72,16 +69,16 @@ export class EventLogs {
     return this.#followed.size > 0;
   }
 
-  /** Reads on in all of them. Never fails: what keeps it from that is told of in the log, and is an event missed. */
-  async read(log: Log): Promise<NewEvents> {
-    const events: JobEvent[] = [];
+  /**
+   * Reads on in all of them. Never fails: what keeps it from that is told of in the log, and is an event missed.
+   * @returns whether events are missing among those that were taken: HTCondor must be asked
+   */
+  async read(log: Log, take: TakeEvents): Promise<boolean> {
     let missed = false;
     for (const [path, followed] of this.#followed) {
       try {
         await this.#begin(path, followed);
-        const read = await this.#readOn(path, followed, log);
-        events.push(...read.events);
-        missed ||= read.missed;
+        if (await this.#readOn(path, followed, log, take)) missed = true;
         delete followed.failure;
       } catch (error) {
         const failure = messageOf(error);
@@ -95,7 +92,7 @@ export class EventLogs {
         followed.failure = failure;
       }
     }
-    return { events, missed };
+    return missed;
   }
 
   /** Keeps how far they had been read when this was called last. @throws what the file system says */
@@ -124,16 +121,15 @@ export class EventLogs {
     followed.begun = true;
   }
 
-  async #readOn(path: string, followed: Followed, log: Log): Promise<NewEvents> {
-    const events: JobEvent[] = [];
+  async #readOn(path: string, followed: Followed, log: Log, take: TakeEvents): Promise<boolean> {
     let missed = false;
     for (let more = true; more;) {
       const { files, clock } = this.#parts;
       const { position } = followed;
       const read = await files.run(`reading ${path}`, () => readLog(path, position, clock.now()));
       ({ more } = read);
+      take(read.events);
       followed.position = read.position;
-      events.push(...read.events);
       if (read.gap || read.garbage.length > 0) missed = true;
       for (const { file, at, excerpt } of read.garbage)
         log.warn('a record in a log of job events cannot be read', { file, at, excerpt });
@@ -143,7 +139,7 @@ export class EventLogs {
       // Events that were written since the last read are gone with it.
       missed = true;
     }
-    return { events, missed };
+    return missed;
   }
 }
 

@@ -4,8 +4,13 @@ import type { Job } from '../marks.ts';
 import { applyEvent } from '../state/events.ts';
 import type { JobAd } from '../state/types.ts';
 
-/** At most so many jobs are known by events alone: those of others, ours not yet told of, and ours that ended. */
-const mostOthers = 20_000;
+/**
+ * Jobs that are known by events alone: those of others, ours not yet told of, and ours that ended. More than a log of our own has
+ * before it is emptied: the ends of all jobs of a long absence are kept until they are asked for.
+ */
+const mostOthers = 100_000;
+/** So many of them go at once: the first place of a long map is slow to find. */
+const forgottenAtOnce = 10_000;
 /** So many queries in a row must agree with the log before it is believed again. */
 const doubtful = 10;
 
@@ -106,8 +111,7 @@ export class KnownJobs {
   #remember(id: string, ad: JobAd): void {
     this.#others.delete(id);
     this.#others.set(id, ad);
-    if (this.#others.size <= mostOthers) return;
-    const [oldest = ''] = this.#others.keys();
-    this.#others.delete(oldest);
+    if (this.#others.size < mostOthers + forgottenAtOnce) return;
+    for (const oldest of this.#others.keys().take(forgottenAtOnce)) this.#others.delete(oldest);
   }
 }

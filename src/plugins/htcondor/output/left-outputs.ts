@@ -20,6 +20,9 @@ export interface Leaving {
   readonly leaves: boolean | 'template';
 }
 
+/** End of the name of the file that says that HTCondor is writing an output, or was cut off in that. */
+const partial = 'partial';
+
 /** How long an output waits for its source, ms: as long as HTCondor itself keeps a spooled job that has ended. */
 const longestWait = 10 * 24 * 3_600_000;
 
@@ -39,6 +42,8 @@ const awaited = 'awaited';
 export class LeftOutputs {
   readonly directory: string;
   readonly #files: FileLane;
+  /** How many fetches write the output of a worker now. */
+  readonly #fetches = new Map<number, number>();
 
   constructor(directory: string, files: FileLane) {
     this.directory = directory;
@@ -75,6 +80,40 @@ export class LeftOutputs {
   /** Bytes of the output; 0: nothing has come; undefined: it was taken, the worker leaves none, or what it left is no file. */
   async bytesOf(workerId: number): Promise<number | undefined> {
     return (await this.#stat(workerId))?.size;
+  }
+
+  /** Whether no fetch was cut off in it. What HTCondor writes by itself, at the end of a job, is whole. */
+  async isWhole(workerId: number): Promise<boolean> {
+    return this.#files.run('a look at an output', async () => !(await isThere(this.#partialOf(workerId))));
+  }
+
+  /** Fetches outputs anew, into their files: until one has come, it is not whole, also after a restart. @throws what the fetch does */
+  async bring(workerIds: readonly number[], fetch: () => Promise<void>): Promise<void> {
+    const ours: number[] = [];
+    for (const workerId of workerIds) if ((await this.#stat(workerId)) !== undefined) ours.push(workerId);
+    const count = (workerId: number, by: number) => {
+      const left = (this.#fetches.get(workerId) ?? 0) + by;
+      if (left > 0) this.#fetches.set(workerId, left);
+      else this.#fetches.delete(workerId);
+      return left;
+    };
+    for (const workerId of ours) count(workerId, 1);
+    let hasCome = false;
+    try {
+      for (const workerId of ours)
+        await this.#files.run('marking an output', () => touch(this.#partialOf(workerId), undefined));
+      await fetch();
+      hasCome = true;
+    } finally {
+      const last = ours.filter((workerId) => count(workerId, -1) === 0);
+      if (hasCome)
+        for (const workerId of last)
+          await this.#files.run('marking an output', () => rm(this.#partialOf(workerId), { force: true }));
+    }
+  }
+
+  #partialOf(workerId: number): string {
+    return `${this.pathOf(workerId)}.${partial}`;
   }
 
   /**
@@ -151,7 +190,7 @@ export class LeftOutputs {
     await this.#files.run('removing the files of a job', async () => {
       const path = this.pathOf(workerId);
       await remove(path);
-      for (const end of [...words, taken, awaited]) await remove(`${path}.${end}`);
+      for (const end of [...words, taken, awaited, partial]) await remove(`${path}.${end}`);
     });
   }
 

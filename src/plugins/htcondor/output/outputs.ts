@@ -7,6 +7,8 @@ const atOnce = 50;
 
 interface Asked {
   readonly workerId: number;
+  /** A fetch of it was cut off, maybe since many came together. */
+  readonly isAlone: boolean;
   readonly signal: AbortSignal;
   readonly done: PromiseWithResolvers<undefined>;
 }
@@ -24,9 +26,10 @@ export class HTCondorOutputs implements OutputReader {
   async open({ workerId }: Worker, signal: AbortSignal): Promise<LeftOutput | undefined> {
     const { outputs } = this.#parts.schedd;
     let bytes = await outputs.bytesOf(workerId);
+    const isCut = bytes !== undefined && !(await outputs.isWhole(workerId));
     // A job of a schedd without a spool brings it before it ends.
-    if (bytes === 0) {
-      await this.#fetched(workerId, signal);
+    if (bytes === 0 || isCut) {
+      await this.#fetched(workerId, isCut, signal);
       bytes = await outputs.bytesOf(workerId);
     }
     return bytes === undefined || bytes === 0 ? undefined : outputs.open(workerId, bytes);
@@ -36,11 +39,17 @@ export class HTCondorOutputs implements OutputReader {
     await this.#parts.schedd.outputs.drop(workers.map(({ workerId }) => workerId));
   }
 
-  #fetched(workerId: number, signal: AbortSignal): Promise<unknown> {
+  #fetched(workerId: number, isAlone: boolean, signal: AbortSignal): Promise<unknown> {
     const done = Promise.withResolvers<undefined>();
-    this.#asked.push({ workerId, signal, done });
+    this.#asked.push({ workerId, isAlone, signal, done });
     const fetching = this.#isFetching ? undefined : this.#fetchAll();
     return Promise.all([done.promise, fetching]);
+  }
+
+  #next(): readonly Asked[] {
+    const first = this.#asked.findIndex(({ isAlone }) => isAlone);
+    const together = first < 0 ? atOnce : Math.min(first, atOnce);
+    return this.#asked.splice(0, Math.max(together, 1));
   }
 
   async #fetchAll(): Promise<void> {
@@ -48,7 +57,7 @@ export class HTCondorOutputs implements OutputReader {
     // Those that ask in this moment go together.
     await Promise.resolve();
     for (;;) {
-      const some = this.#asked.splice(0, atOnce);
+      const some = this.#next();
       const [first] = some;
       if (first === undefined) break;
       try {

@@ -37,5 +37,8 @@ export async function fetchSpooled(
   });
   if (over.length === 0) return;
   const which = whereJobs(over.map(({ id }) => id));
-  await schedd.client.transferData(`${schedd.mine} && (${which})`, signal);
+  const workers = over.flatMap(({ workerId }) => workerId ?? []);
+  await schedd.outputs.bring(workers, () =>
+    schedd.client.transferData(`${schedd.mine} && (${which})`, signal),
+  );
 }

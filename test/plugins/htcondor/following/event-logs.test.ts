@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, chmodSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { JobEvent } from '../../../../src/clients/htcondor/event-types.ts';
 import { EventLogs } from '../../../../src/plugins/htcondor/following/event-logs.ts';
 import { systemClock } from '../../../../src/util/clock.ts';
 import { FileLane } from '../../../../src/util/file-lane.ts';
@@ -34,7 +35,10 @@ describe('logs of job events', () => {
     return made;
   }
   const read = async (from: EventLogs) => {
-    const { events, missed } = await from.read(sink());
+    const events: JobEvent[] = [];
+    const missed = await from.read(sink(), (some) => {
+      for (const event of some) events.push(event);
+    });
     return { procs: events.map(({ proc }) => proc), missed };
   };
 
@@ -98,6 +102,28 @@ describe('logs of job events', () => {
     expect(await read(one)).to.deep.equal({ procs: [1, 2, 3], missed: true });
     expect(warnings).to.not.deep.equal([]);
     expect(await read(one)).to.deep.equal({ procs: [], missed: false });
+  });
+
+  it('hole 8: hand on all that a long absence left, piece by piece', async () => {
+    writeFileSync(log, record(1).repeat(150_000));
+    const pieces: number[] = [];
+    const missed = await logs(true).read(sink(), ({ length }) => pieces.push(length));
+    expect({ missed, warnings, sum: pieces.reduce((sum, one) => sum + one, 0) }).to.deep.equal({
+      missed: false,
+      warnings: [],
+      sum: 150_000,
+    });
+    expect(Math.max(...pieces)).to.be.lessThan(50_000);
+  });
+
+  it('read once more what was not taken in', async () => {
+    writeFileSync(log, record(1));
+    const one = logs(true);
+    const failing = () => {
+      throw new Error('the database is full');
+    };
+    expect(await one.read(sink(), failing)).to.equal(true);
+    expect(await read(one)).to.deep.equal({ procs: [1], missed: false });
   });
 
   it('wait for the end of a record that is being written', async () => {
