@@ -52,6 +52,13 @@ const killPause = 500;
 /** Workers that would not go, after which a pass ends. */
 const mostStuck = 2000;
 
+/** A submission that hangs is given up after minutes. */
+const notSubmittedYet: Reason = {
+  code: 'late-creation',
+  message:
+    'its submission is still under way: it is ended when the backend has answered, or when the call is given up',
+};
+
 /** Ends the workers of one queue that are to end, and removes what ended ones left. */
 export class SweeperAgent {
   readonly #runtime: QueueRuntime;
@@ -103,6 +110,8 @@ export class SweeperAgent {
     const wanted = [...next, ...first.filter(({ workerId }) => workerId <= from)];
     this.#lastAsked = wanted.at(-1)?.workerId ?? from;
     const ready = wanted.filter(({ workerId }) => !ledger.inFlight.has(workerId));
+    for (const { workerId } of wanted)
+      if (ledger.inFlight.has(workerId)) ledger.whyLeft.set(workerId, notSubmittedYet);
     // A longer list comes in parts.
     const isWhole = wanted.length < atOnce;
     let all = ready.length === wanted.length && isWhole;

@@ -303,6 +303,17 @@ describe('the sweeper of a queue', () => {
     expect(parts.ledger.whyLeft.get(first)?.message).to.equal('the plugin is broken');
   });
 
+  it('hole 6: says of a worker whose submission is under way that it waits for that', async () => {
+    const [first = 0] = await toEnd(1);
+    parts.ledger.inFlight.hold([{ workerId: first }]);
+    const passing = pass();
+    await until('it is said', () => parts.ledger.whyLeft.get(first)?.message.startsWith('its submission'));
+    parts.ledger.inFlight.letGo([{ workerId: first }]);
+    await passing;
+    await pass();
+    expect(parts.ledger.whyLeft.size).to.equal(0);
+  });
+
   it('hole 5: says once of a worker that does not end why that is, and again after another reason', async () => {
     const [first = 0] = await toEnd(1);
     const reason = { code: 'htcondor-removing', message: 'it stays' };
