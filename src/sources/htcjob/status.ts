@@ -134,6 +134,11 @@ export interface Leftover {
   readonly why?: Reason;
 }
 
+function whyNamed(left: number, why: Reason | undefined): string {
+  if (why !== undefined) return ` (${why.code}: ${why.message})`;
+  return left > 0 ? ' (those that live are asked to end)' : '';
+}
+
 /** The last status of one whose deletion waits for what its jobs left. */
 export function whileDeleting(before: HtcJobStatus, { left, why }: Leftover, now: number): HtcJobStatus {
   const { conditions = [] } = before;
@@ -146,7 +151,7 @@ export function whileDeleting(before: HtcJobStatus, { left, why }: Leftover, now
       (left > 0
         ? `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`
         : 'it goes when its outputs are removed') +
-      (why === undefined ? '' : ` (${why.code}: ${why.message})`)
+      whyNamed(left, why)
     ).slice(0, longestMessage),
     lastTransitionTime: last?.lastTransitionTime ?? isoSeconds(now),
   };
