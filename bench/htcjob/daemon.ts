@@ -2,6 +2,7 @@ import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { condorQueue, shellTemplate } from '../../test/support/htcondor-site.ts';
+import { leaseOf } from '../../test/support/htcjobs.ts';
 import type { ControlPlane } from '../../test/support/kubernetes.ts';
 import { until } from '../../test/support/until.ts';
 import { type BenchPool, openDirectory } from '../htcondor/pool.ts';
@@ -36,6 +37,7 @@ export class HtcJobDaemon extends RealDaemon {
             htcjob: {
               k8s_config_file: 'kubeconfig',
               namespaces: [namespace],
+              ...leaseOf({ name: namespace }),
               runtime: 'none',
               // The brake for clusters that serve others, too, would be all that is measured.
               requestsPerSecond: 1_000_000,

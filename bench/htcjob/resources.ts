@@ -1,6 +1,6 @@
 import { finalizer, htcJobs, type HtcJobSpec, type HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
 import { collectionPath, objectPath } from '../../src/clients/kubernetes/paths.ts';
-import type { HtcJobObject } from '../../test/support/htcjobs.ts';
+import { type HtcJobObject, removeLease } from '../../test/support/htcjobs.ts';
 import type { ControlPlane, Namespace } from '../../test/support/kubernetes.ts';
 import { until } from '../../test/support/until.ts';
 
@@ -84,12 +84,13 @@ export class Resources {
     );
   }
 
-  /** Takes the finalizers away, and leaves the rest to the namespace's own end. */
+  /** Takes away the finalizers and the Lease, and leaves the rest to the namespace's own end. */
   async drop(): Promise<void> {
     const patch = { metadata: { finalizers: null } };
     await inParallel(await this.list(), async ({ metadata }) => {
       await this.#space.client.patch(objectPath(htcJobs, this.#space.name, metadata.name), patch);
     });
+    await removeLease(this.#space);
     await this.#space[Symbol.asyncDispose]();
   }
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { freePort } from '../env/kubernetes/ports.ts';
 import { clearSpaces, type CondorSpace, condorPool, condorSpace, type Pool } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
-import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
+import { applyCrd, HtcJobs, leaseOf } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import type { Site } from '../support/site.ts';
 
@@ -35,6 +35,7 @@ describe('B6: the event of a HTCJob on a remote schedd, which tells nothing by i
     const htcjob = {
       k8s_config_file: 'kubeconfig',
       namespaces: [space.name],
+      ...leaseOf(space),
       runtime: 'none',
       eventsUrl: `http://127.0.0.1:${port}/sources/htcjob/cloudevents`,
     };

@@ -14,7 +14,7 @@ import {
   type Pool,
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
-import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
+import { applyCrd, HtcJobs, leaseOf } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -50,7 +50,12 @@ describe('thresher htcjob import', () => {
     jobs = new HtcJobs(space);
     table = join(condor.directory, 'htcjobs.db');
     const queue = { demand: 'htcjob', maxWorkers: 100, nQueueLimitWorker: 100 };
-    const htcjob = { k8s_config_file: 'kubeconfig', namespaces: [space.name], runtime: 'none' };
+    const htcjob = {
+      k8s_config_file: 'kubeconfig',
+      namespaces: [space.name],
+      ...leaseOf(space),
+      runtime: 'none',
+    };
     site = condorSite(
       {
         queues: {

@@ -15,7 +15,7 @@ import { expect } from 'chai';
 import type { HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
 import { clearSpaces, type CondorSpace, condorPool, condorSpace, type Pool } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
-import { applyCrd, HtcJobs } from '../support/htcjobs.ts';
+import { applyCrd, HtcJobs, leaseOf } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import type { Site } from '../support/site.ts';
 import { removeDirectory } from '../support/temporary.ts';
@@ -47,6 +47,7 @@ describe('the output of HTCJobs on HTCondor', function () {
     const htcjob = {
       k8s_config_file: 'kubeconfig',
       namespaces: [namespace.name],
+      ...leaseOf(namespace),
       runtime: 'none',
       outputDir: 'outputs',
       maxOutputMegabytes: 2,

@@ -11,7 +11,7 @@ import {
   type Pool,
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
-import { applyCrd, example, HtcJobs, isOver } from '../support/htcjobs.ts';
+import { applyCrd, example, HtcJobs, isOver, leaseOf } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import type { Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -35,7 +35,12 @@ for (const kind of ['local', 'remote'] as const)
       jobs = new HtcJobs(namespace);
       space = condorSpace(pool);
       const queue = { demand: 'htcjob', maxWorkers: 50, nQueueLimitWorker: 50 };
-      const htcjob = { k8s_config_file: 'kubeconfig', namespaces: [namespace.name], runtime: 'none' };
+      const htcjob = {
+        k8s_config_file: 'kubeconfig',
+        namespaces: [namespace.name],
+        ...leaseOf(namespace),
+        runtime: 'none',
+      };
       site = condorSite(
         {
           queues: { Q: condorQueue(pool, { kind, template: 'job.sub.yaml', queue }) },

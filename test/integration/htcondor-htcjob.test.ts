@@ -16,7 +16,7 @@ import {
 } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import { resourceStep, stateOf } from '../support/argo.ts';
-import { applyCrd, example, HtcJobs, isOver } from '../support/htcjobs.ts';
+import { applyCrd, example, HtcJobs, isOver, leaseOf } from '../support/htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from '../support/kubernetes.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -61,6 +61,7 @@ describe('HTCJobs on HTCondor', () => {
     const htcjob = {
       k8s_config_file: 'kubeconfig',
       namespaces: [space.name],
+      ...leaseOf(space),
       binds: [],
       imagePaths: [dirname(runtime.image)],
       eventsUrl: isTold ? url : 'http://127.0.0.1:9/nothing/listens',

@@ -1,5 +1,5 @@
 import type { WorkerStatus } from '../../src/worker/status.ts';
-import { applyCrd, HtcJobs } from './htcjobs.ts';
+import { applyCrd, HtcJobs, leaseOf } from './htcjobs.ts';
 import { type ControlPlane, controlPlane, type Namespace } from './kubernetes.ts';
 import { kubernetesSite } from './kubernetes-site.ts';
 import type { Site } from './site.ts';
@@ -14,8 +14,9 @@ export function htcJobSite(
   access: Access = {},
 ): Site {
   const namespaces = [spaces].flat().map(({ name }) => name);
+  const lease = leaseOf({ name: namespaces[0] ?? 'default' });
   const runtimes = ['none', 'apptainer', 'singularity', 'container'];
-  const options = { k8s_config_file: 'kubeconfig', namespaces, runtimes, ...more };
+  const options = { k8s_config_file: 'kubeconfig', namespaces, ...lease, runtimes, ...more };
   return kubernetesSite(
     plane,
     {

@@ -61,6 +61,18 @@ export async function applyRights(
   }
 }
 
+/** The Lease of an operator that follows a namespace of a test: named after that, in a namespace that no test deletes. */
+export function leaseOf({ name }: Pick<Namespace, 'name'>) {
+  return { leaseNamespace: 'default', leaseName: name };
+}
+
+/** Removes the Lease of `leaseOf`, once its operator has stopped. One that is not there is no error. */
+export async function removeLease(space: Pick<Namespace, 'client' | 'name'>): Promise<void> {
+  const { leaseNamespace, leaseName } = leaseOf(space);
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${leaseNamespace}/leases`;
+  await space.client.delete(`${leases}/${leaseName}`, {});
+}
+
 /** The HTCJobs of a namespace, as their user sees them. */
 export class HtcJobs {
   readonly #client: KubeClient;
@@ -102,8 +114,9 @@ export class HtcJobs {
     return this.#client.delete(this.path(name), {});
   }
 
-  /** Takes the finalizers away: an operator that was killed would keep the namespace for ever. */
+  /** Takes away the finalizers, by which an operator that was killed would keep the namespace for ever, and its Lease. */
   async letGo(): Promise<void> {
+    await removeLease({ client: this.#client, name: this.#namespace });
     for (const { metadata } of await this.list())
       await this.#client.raw(
         'PATCH',

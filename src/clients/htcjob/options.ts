@@ -23,7 +23,7 @@ export const HtcJobOptions = Type.Object({
   ),
   leaseNamespace: Type.Optional(
     text(
-      'Namespace of the Lease by which one of several operators works. Default: the first of `namespaces`, or `default`.',
+      'Namespace of the Lease by which one of several operators works. `namespaces` needs it, and may not have it: no HTCJob goes on once the Lease is deleted with its namespace, so name one that users cannot delete, as the one where thresher runs. Default without `namespaces`: `default`.',
     ),
   ),
   leaseName: Type.String({

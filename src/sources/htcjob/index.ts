@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { commonParts } from '../../plugins/contracts/index.ts';
+import { commonParts, type DefinitionProblem } from '../../plugins/contracts/index.ts';
 import { builtInSources, defineSource } from '../../plugins/contracts/source.ts';
 import { htcJobSource } from '../../clients/htcjob/resource.ts';
 import { clientOf } from '../../clients/htcjob/client.ts';
@@ -18,6 +18,21 @@ function outputsIn(root: string, options: HtcJobOptions, files: OperatorFiles): 
   return { place: new OutputPlace(root, onFiles), onFiles, bounds };
 }
 
+/** A Lease goes with its namespace, and none can be made there again: the HTCJobs of all other namespaces would wait for ever. */
+function leaseProblems({ namespaces, leaseNamespace }: HtcJobOptions): readonly DefinitionProblem[] {
+  if (namespaces.length === 0) return [];
+  const remedy = 'name a namespace that users cannot delete, as the one where thresher runs';
+  const wrong = (why: string): readonly DefinitionProblem[] => [
+    { pointer: '/leaseNamespace', code: 'wrong-type', message: `${why}: ${remedy}` },
+  ];
+  if (leaseNamespace === undefined)
+    return wrong('leaseNamespace is missing, which namespaces needs beside it');
+  if (!namespaces.includes(leaseNamespace)) return [];
+  return wrong(
+    `leaseNamespace is "${leaseNamespace}", one of namespaces, and no HTCJob goes on once that is deleted`,
+  );
+}
+
 /** Runs the HTCJobs of a Kubernetes cluster. */
 export const HtcJobSource = defineSource({
   name: htcJobSource,
@@ -28,16 +43,17 @@ export const HtcJobSource = defineSource({
   payload: commonParts,
   config: HtcJobOptions,
   queueConfig: HtcJobQueueOptions,
-  check: async ({ outputDir, submitCommands }, { configDir, files }) => {
-    const added = addedNameProblems(submitCommands);
-    if (outputDir === undefined) return added;
+  check: async (options, { configDir, files }) => {
+    const { outputDir, submitCommands } = options;
+    const found = [...leaseProblems(options), ...addedNameProblems(submitCommands)];
+    if (outputDir === undefined) return found;
     const root = resolve(configDir, outputDir);
     const place = new OutputPlace(root, (what, work) => files.run(root, what, work));
     const trouble = await place.trouble();
-    if (trouble === undefined) return added;
+    if (trouble === undefined) return found;
     const message = `the directory ${root} of outputDir cannot be used (${trouble}): make it, or mount it`;
     // It may be mounted later: outputs wait for it.
-    return [...added, { pointer: '/outputDir', severity: 'warning', code: 'file-unreadable', message }];
+    return [...found, { pointer: '/outputDir', severity: 'warning', code: 'file-unreadable', message }];
   },
   create: (options, host) => {
     const { factoryId, configDir, stateDir } = host;

@@ -39,6 +39,8 @@ const stepsAtOnce = 24;
 const pauses = { failed: 5000, conflict: 100 };
 /** Changes of one resource within this time are one status, ms. */
 const together = 200;
+/** Kubernetes lets no user delete it. With `namespaces`, the settings name another. */
+const defaultLeaseNamespace = 'default';
 /** On the agenda for all workers whose HTCJob is over or gone. No resource has this uid. */
 const leftovers = '';
 
@@ -154,7 +156,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
 
   async run(desk: Desk, signal: AbortSignal): Promise<void> {
     const { clock, log, factoryId } = this.#host;
-    const { namespaces, leaseName, leaseNamespace = namespaces[0] ?? 'default' } = this.#options;
+    const { leaseName, leaseNamespace = defaultLeaseNamespace } = this.#options;
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
     // Finished ones, too: a deletion and the end of a life may have come meanwhile.
