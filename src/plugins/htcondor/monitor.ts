@@ -135,10 +135,10 @@ export class HTCondorMonitor implements Monitor {
     const { schedd, daemon } = this.#parts;
     if (!schedd.logs.any) return false;
     let soon = false;
-    let isChanged = false;
+    let changes = 0;
     const take = (events: readonly JobEvent[]) => {
       for (const job of schedd.jobs.apply(events, schedd.fresh)) {
-        isChanged = true;
+        changes++;
         const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
         if (state === undefined) continue;
         if (state.verdict === undefined) sink.observe(this.#judged(job, state.observation));
@@ -152,7 +152,7 @@ export class HTCondorMonitor implements Monitor {
     this.#hasHeard = true;
     const now = daemon.clock.monotonic();
     const { pollInterval } = this.#options;
-    if (isChanged && schedd.jobs.living && this.#countedAt + pollInterval * 1000 < now)
+    if (changes > 0 && schedd.jobs.living && this.#countedAt + pollInterval * 1000 < now)
       this.#count(schedd.jobs.living.values());
     return soon;
   }
