@@ -244,4 +244,25 @@ describe('hole 8: a question of interLink costs no more than its length allows',
       text: 'the body names 10001 Pods; ask for 10000 at once',
     });
   });
+
+  it('the log has some parts of a Pod that are left out, and how many more there are', async () => {
+    const warnings = ['x'.repeat(5000), ...many(49_999, (at) => `part ${at}`)];
+    await start(
+      fresh((data) => {
+        const plan = plainPlanner(data);
+        return 'payload' in plan ? { ...plan, warnings } : plan;
+      }),
+    );
+    await create(podOf('one', randomUUID(), 'true'));
+    const told = sidecar.logged.flatMap(({ warning }) => (typeof warning === 'string' ? [warning] : []));
+    expect(told).to.have.length(21);
+    expect(told[0]).to.have.length(1000);
+    expect(told.at(-1)).to.equal('49980 further parts');
+  });
+
+  it('of all mistakes of a Pod a few are told', async () => {
+    await start(fresh(() => many(50_000, (at) => `/at: mistake ${at}`)));
+    const { status, text } = await create(podOf('one', randomUUID(), 'true'));
+    expect({ status, told: text.split('; ').length }).to.deep.equal({ status: 400, told: 20 });
+  });
 });
