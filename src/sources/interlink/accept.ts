@@ -10,8 +10,9 @@ export interface Accepted {
   readonly plan: PlannedPod;
 }
 
-/** As many mistakes as one sentence may have. */
+/** As many mistakes as one sentence may have, and as many as the planner's may. */
 const most = 5;
+const mostOfPlan = 20;
 
 /** A Pod that can become a job. @throws Refusal with all that is wrong in it */
 export function acceptedPod(data: RetrievedPodData, planner: Planner, acceptedAt: number): Accepted {
@@ -20,7 +21,7 @@ export function acceptedPod(data: RetrievedPodData, planner: Planner, acceptedAt
   const wrong = nameProblems(data.pod).map(({ message }) => message);
   if (wrong.length > 0) throw new Refusal(400, wrong.slice(0, most).join('; '));
   const plan = planner(data);
-  if (isProblems(plan)) throw new Refusal(400, plan.join('; '));
+  if (isProblems(plan)) throw new Refusal(400, plan.slice(0, mostOfPlan).join('; '));
   const tooMuch = payloadProblems(plan.payload).map(({ message }) => message);
   if (tooMuch.length > 0) throw new Refusal(400, tooMuch.slice(0, most).join('; '));
   const { uid = '', name = '', namespace = '' } = metadata;
@@ -45,7 +46,8 @@ function isProblems(plan: PlannedPod | readonly string[]): plan is readonly stri
 
 /** Containers that stay in the cluster are none of the job's. */
 function namedImages(listed: readonly Container[], { containers }: PlannedPod): NamedImage[] {
-  const ofJob = listed.filter(({ name }) => containers.includes(name));
+  const names = new Set(containers);
+  const ofJob = listed.filter(({ name }) => names.has(name));
   return ofJob.map(({ name, image = '', readinessProbe }) => ({
     name,
     image,

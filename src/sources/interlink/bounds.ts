@@ -9,6 +9,11 @@ export const bounds = {
   bodyValues: 250_000,
   /** Objects and lists within each other. A Pod has 15. */
   bodyDepth: 100,
+  /** Pods that one /status may ask for. A node of Kubernetes has some hundreds of them, and a virtual one has some thousands. */
+  statusPods: 10_000,
+  /** Warnings of a Pod that are told, and characters of each: a Pod may give a reason for as many as it has words. */
+  podWarnings: 20,
+  warning: 1000,
   /** Bytes of all headers of a request. */
   headerBytes: 16 * 1024,
   /** interLink holds one for each /create that waits for its job. One more is closed without an answer, and its Pod fails. */

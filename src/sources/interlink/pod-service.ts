@@ -6,6 +6,7 @@ import { isFinal } from '../../worker/status.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { acceptedPod } from './accept.ts';
 import { awaitOutcome } from './await-outcome.ts';
+import { bounds } from './bounds.ts';
 import { BackendHealth } from './status/backend-health.ts';
 import { identityOf } from './identity.ts';
 import { shown } from './pod/problem.ts';
@@ -126,9 +127,17 @@ export class PodService {
     this.#statuses.created(uid);
     const { name, namespace } = record;
     host.log.info('Pod accepted', { pod: uid, name, namespace });
-    for (const warning of plan.warnings) host.log.warn('a part of a Pod is left out', { pod: uid, warning });
+    this.#warn(uid, plan.warnings);
     this.#wake();
     return pod;
+  }
+
+  #warn(uid: string, warnings: readonly string[]): void {
+    const { log } = this.#parts.host;
+    const told = warnings.slice(0, bounds.podWarnings).map((one) => one.slice(0, bounds.warning));
+    const more = warnings.length - told.length;
+    for (const warning of [...told, ...(more > 0 ? [`${more} further parts`] : [])])
+      log.warn('a part of a Pod is left out', { pod: uid, warning });
   }
 
   /** Ends the job of a Pod and has all removed that is left of it, whatever is known of it. @throws Refusal */

@@ -85,12 +85,12 @@ export class LiveLog {
     if (got.lastIndexOf(end) === earliest) return earliest + end.length;
     const size = (await this.#stamps()).at(-1)?.bytes ?? place;
     const wanted = got.length - Math.max(0, size - place);
-    let best = earliest + end.length;
-    for (let at = earliest; at >= 0; at = got.indexOf(end, at + 1)) {
-      const after = at + end.length;
-      if (Math.abs(after - wanted) < Math.abs(best - wanted)) best = after;
-    }
-    return best;
+    // The nearest one on either side: a log of one and the same byte has it at millions of places.
+    const middle = wanted - end.length;
+    const before = middle < 0 ? -1 : got.lastIndexOf(end, middle);
+    const behind = got.indexOf(end, Math.max(0, middle));
+    const isBefore = behind < 0 || (before >= 0 && middle - before <= behind - middle);
+    return (isBefore ? before : behind) + end.length;
   }
 
   async #peek(mostBytes: number): Promise<Buffer | undefined> {

@@ -1,4 +1,4 @@
-import type { Container, Pod } from '../../../clients/interlink/wire.ts';
+import type { Pod } from '../../../clients/interlink/wire.ts';
 
 /** Annotations that name containers, with commas between, which stay in the cluster: the virtual kubelet runs them there. */
 const annotations = {
@@ -6,15 +6,17 @@ const annotations = {
   initContainers: 'interlink.eu/disable-offload-init-containers',
 } as const;
 
+/** Characters of such an annotation that are read: an API server takes 256 KiB in all annotations of an object. */
+const longest = 262_144;
+
 /**
- * Whether a container is not for the job. /create has no such container, but /status and /delete have the whole Pod, and a status that
- * leaves one out never ends.
+ * Names of the containers that are not for the job, read once for all containers of a Pod. /create has no such container, but /status and
+ * /delete have the whole Pod, and a status that leaves one out never ends.
  */
-export function isDisabled(
+export function disabledIn(
   { metadata }: Pick<Pod, 'metadata'>,
   list: keyof typeof annotations,
-  { name }: Pick<Container, 'name'>,
-): boolean {
-  const names = (metadata.annotations?.[annotations[list]] ?? '').split(',');
-  return names.some((one) => one.trim() === name);
+): ReadonlySet<string> {
+  const names = (metadata.annotations?.[annotations[list]] ?? '').slice(0, longest).split(',');
+  return new Set(names.map((one) => one.trim()).filter((one) => one !== ''));
 }

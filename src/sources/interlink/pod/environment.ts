@@ -31,7 +31,7 @@ export function environmentText(variables: ReadonlyMap<string, string>): string 
   return [...variables].map(([name, value]) => `${lineOf('env', `${name}=${value}`)}\n`).join('');
 }
 
-/** What the variables of a Pod add to its texts, bytes: a text can name one as often as it likes. */
+/** Bytes that a job still takes: of what the variables of a Pod add to its texts, which can name one as often as they like, or of its files. */
 export interface Room {
   left: number;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Container, Secret } from '../../../clients/interlink/wire.ts';
-import { isText } from './lines.ts';
+import { fieldsOf, isText } from './lines.ts';
 import { problem, shown, type PodProblem } from './problem.ts';
 import { isBelow } from './volumes.ts';
 
@@ -27,6 +27,9 @@ export interface ImageRules {
   readonly imageCache?: string;
 }
 
+/** Characters: a longer one would be copied for each container. */
+const longestImage = 4096;
+
 const schemes = ['docker', 'oras', 'library', 'shub', 'https', 'http'];
 
 export function imageOf(
@@ -41,7 +44,7 @@ export function imageOf(
       ? { kind: 'host' }
       : problem(at, 'the image "host" would run on the machine itself, which the operator does not allow');
   const full = image.startsWith('/') || image.includes('://') ? image : `${root}${image}`;
-  if (!isText(full) || /[\s,]/.test(full) || image.startsWith('-'))
+  if (full.length > longestImage || !isText(full) || /[\s,]/.test(full) || image.startsWith('-'))
     return problem(at, `${shown(full)} is no name of an image`);
   if (full.startsWith('/'))
     return isBelow(full, rules.imagePaths)
@@ -66,6 +69,30 @@ export function imageOf(
     ...(shared ? { cache: join(rules.imageCache ?? '', `${key}.sif`) } : {}),
     ...(login === undefined ? {} : { login }),
   };
+}
+
+/** Lines `image INDEX KIND ...`: an image that comes again is fetched once. */
+export function imageLines(images: readonly PodImage[]): readonly string[] {
+  const known = new Map<string, number>();
+  return images.map((image, index) => {
+    // Its login is the one of its registry.
+    const key = JSON.stringify('login' in image ? { ...image, login: true } : image);
+    const first = known.get(key) ?? index;
+    known.set(key, first);
+    return imageLine(image, index, first);
+  });
+}
+
+function imageLine(image: PodImage, index: number, first: number): string {
+  if (image.kind === 'remote' && first < index) return fieldsOf('image', index, 'same', first, '-');
+  switch (image.kind) {
+    case 'host':
+      return fieldsOf('image', index, 'host', '-', '-');
+    case 'path':
+      return fieldsOf('image', index, 'path', image.path, '-');
+    case 'remote':
+      return fieldsOf('image', index, 'remote', image.uri, image.cache ?? '-');
+  }
 }
 
 /** `docker://busybox` is of docker.io, as `docker://localhost:5000/x` is of localhost:5000. */

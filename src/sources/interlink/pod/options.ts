@@ -44,6 +44,10 @@ export interface Bind {
   readonly target: string;
 }
 
+/** Characters of the options of one annotation, and how many words of apptainer they may be: each container has all of them. */
+const longestOptions = 65_536;
+const mostOptions = 100;
+
 interface Options {
   readonly options: readonly string[];
   readonly binds: readonly Bind[];
@@ -56,13 +60,15 @@ export function containerOptions(
   hostPaths: readonly string[],
   { problems }: Findings,
 ): Options {
-  const words = text.split(/\s+/).filter((word) => word !== '');
   const options: string[] = [];
   const binds: Bind[] = [];
   const refused = (message: string): Options => {
     problems.push(problem(at, message));
     return { options: [], binds: [] };
   };
+  if (text.length > longestOptions)
+    return refused(`the options have ${text.length} characters; they may have ${longestOptions}`);
+  const words = text.split(/\s+/).filter((word) => word !== '');
   for (let index = 0; index < words.length; index++) {
     const [name, inline] = splitOnce(words[index] ?? '');
     const kind = taken[name];
@@ -88,6 +94,8 @@ export function containerOptions(
       binds.push(bind);
     }
   }
+  if (options.length > mostOptions)
+    return refused(`the options have ${options.length} words; they may have ${mostOptions}`);
   return { options, binds };
 }
 
@@ -103,6 +111,20 @@ function splitOnce(word: string): readonly [string, string | undefined] {
   return equals < 0 ? [word, undefined] : [word.slice(0, equals), word.slice(equals + 1)];
 }
 
+/** Parts of a security context that apptainer has no like of. */
+const foreignKeys = [
+  'seLinuxOptions',
+  'seccompProfile',
+  'appArmorProfile',
+  'windowsOptions',
+  'sysctls',
+  'procMount',
+];
+const securityKeys = [
+  ...['privileged', 'runAsUser', 'runAsGroup', 'fsGroup', 'supplementalGroups', 'capabilities'],
+  ...['allowPrivilegeEscalation', ...foreignKeys],
+];
+
 /** The options that a security context means to apptainer. The rest is named in warnings: a job runs as HTCondor's user for it. */
 export function securityOptions(
   pod: SecurityContext | null | undefined,
@@ -110,7 +132,11 @@ export function securityOptions(
   name: string,
   { warnings }: Findings,
 ): readonly string[] {
-  const both: SecurityContext = { ...(pod ?? {}), ...(container ?? {}) };
+  const contexts = [container ?? {}, pod ?? {}];
+  // A copy of all keys of the Pod's one for each container could take a long time.
+  const both: SecurityContext = Object.fromEntries(
+    securityKeys.map((key) => [key, contexts.find((one) => Object.hasOwn(one, key))?.[key]]),
+  );
   const without: string[] = [];
   if (both.privileged === true) without.push('privileged');
   if (typeof both.runAsUser === 'number') without.push('runAsUser');
@@ -118,15 +144,7 @@ export function securityOptions(
   if (typeof both.fsGroup === 'number') without.push('fsGroup');
   if ((both.supplementalGroups ?? []).length > 0) without.push('supplementalGroups');
   if ((both.capabilities?.add ?? []).length > 0) without.push('capabilities.add');
-  for (const key of [
-    'seLinuxOptions',
-    'seccompProfile',
-    'appArmorProfile',
-    'windowsOptions',
-    'sysctls',
-    'procMount',
-  ])
-    if (both[key] !== undefined && both[key] !== null) without.push(key);
+  for (const key of foreignKeys) if (both[key] !== undefined && both[key] !== null) without.push(key);
   if (without.length > 0)
     warnings.push(
       `container ${name} runs as the user of the job: apptainer has no ${without.join(', ')} of its securityContext`,

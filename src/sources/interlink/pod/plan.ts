@@ -3,9 +3,9 @@ import type { Payload, Requirements } from '../../../plugins/contracts/index.ts'
 import { payloadBounds } from '../../../worker/payload-check.ts';
 import { annotationsOf } from './annotations.ts';
 import { containerText, type ContainerContext, writersOf } from './container.ts';
-import { isDisabled } from './disabled.ts';
+import { disabledIn } from './disabled.ts';
 import { environmentText, expander, TooLong, variablesOf } from './environment.ts';
-import { imageOf, loginsOf, type PodImage } from './images.ts';
+import { imageLines, imageOf, loginsOf, type PodImage } from './images.ts';
 import { optionsOf } from './job-config.ts';
 import { fieldsOf, lineOf } from './lines.ts';
 import { nameProblems } from './names.ts';
@@ -13,7 +13,7 @@ import { type Findings, type PodProblem, problem } from './problem.ts';
 import { type PodNeeds, needsOf, unknownResources } from './resources.ts';
 import { startsOnce } from './once.ts';
 import { podScripts } from './runner.ts';
-import { payloadProblems, tooLong, tooMuchIn } from './too-much.ts';
+import { payloadProblems, take, TooLarge, tooLarge, tooLong, tooManyBinds, tooMuchIn } from './too-much.ts';
 import { leftOutOf } from './left-out.ts';
 import { packedVolumes, volumesOf } from './volumes.ts';
 
@@ -67,25 +67,37 @@ const defaultGrace = 30;
 export function planOf(data: RetrievedPodData, context: PlanContext): PodPlan | readonly PodProblem[] {
   const wrong = [...tooMuchIn(data.pod), ...nameProblems(data.pod)];
   if (wrong.length > 0) return wrong;
+  const findings: Findings = { problems: [], warnings: [] };
   try {
-    return planned(data, context);
+    return planned(data, context, findings);
   } catch (error) {
     if (error instanceof TooLong) return [tooLong];
+    // Smaller it would still have the other mistakes.
+    if (error instanceof TooLarge) return findings.problems.length > 0 ? findings.problems : [tooLarge];
     throw error;
   }
 }
 
-function planned(data: RetrievedPodData, context: PlanContext): PodPlan | readonly PodProblem[] {
+/** @throws TooLong, TooLarge */
+function planned(
+  data: RetrievedPodData,
+  context: PlanContext,
+  findings: Findings,
+): PodPlan | readonly PodProblem[] {
   const { pod } = data;
-  const findings: Findings = { problems: [], warnings: [] };
   const { spec } = pod;
   const listed = jobContainers(pod, findings);
   const needs = needsOf(listed, findings);
   const annotations = annotationsOf(pod, context, findings);
+  const crowded = tooManyBinds(
+    listed.map(({ container }) => container),
+    annotations.binds.length,
+  );
+  if (crowded.length > 0) return [...findings.problems, ...crowded];
   const volumes = volumesOf(data, mountedBy(listed), context, findings);
-  const pullSecrets = (spec.imagePullSecrets ?? []).map(({ name }) => name);
+  const pullSecrets = new Set((spec.imagePullSecrets ?? []).map(({ name }) => name));
   const secrets = context.exportPodData ? (data.container ?? []).flatMap((one) => one.secrets ?? []) : [];
-  const logins = loginsOf(secrets.filter(({ metadata }) => pullSecrets.includes(metadata?.name)));
+  const logins = loginsOf(secrets.filter(({ metadata }) => pullSecrets.has(metadata?.name)));
   const script = data.jobScript ?? '';
   if (script !== '' && !context.jobScript)
     findings.problems.push(
@@ -95,6 +107,12 @@ function planned(data: RetrievedPodData, context: PlanContext): PodPlan | readon
   const options = [...context.options, ...optionsOf(data.jobConfig, context.runtime, findings)];
   const images: PodImage[] = [];
   const room = { left: payloadBounds.bytes };
+  const filesRoom = { left: payloadBounds.bytes };
+  /** All that comes from a Pod is for the job's user alone: any of it may hold a secret. */
+  const file = (name: string, text: string) => {
+    take(filesRoom, Buffer.byteLength(text));
+    return { name, mode: 0o600, content: Buffer.from(text).toString('base64'), secret: true };
+  };
   const made = listed.map(({ container, at, isInit }) => {
     const variables = variablesOf(container, at, findings);
     const ip = annotations.podIp;
@@ -159,6 +177,7 @@ function planned(data: RetrievedPodData, context: PlanContext): PodPlan | readon
 
   function payloadOf(): Payload {
     const packed = packedVolumes(volumes);
+    const reportTo = context.reportTo?.(pod.metadata.uid ?? '');
     const grace = graceOf(spec.terminationGracePeriodSeconds);
     const lines = [
       fieldsOf('version', 1),
@@ -200,7 +219,9 @@ function planned(data: RetrievedPodData, context: PlanContext): PodPlan | readon
         ...(context.commandPrefix === '' ? [] : [file('prefix', `${context.commandPrefix}\n`)]),
         ...(annotations.preExec === '' ? [] : [file('pre-exec', annotations.preExec)]),
         ...(script === '' ? [] : [file('job-script', script)]),
-        ...reportFiles(context.reportTo?.(pod.metadata.uid ?? '')),
+        ...(reportTo === undefined
+          ? []
+          : [podScripts().sendReport, file('report-to', `${reportTo.url}\n${reportTo.token}\n`)]),
       ],
       ...(annotations.podIp === undefined ? {} : { env: { POD_IP: annotations.podIp } }),
       submit: {
@@ -220,12 +241,14 @@ interface JobContainer {
 
 /** Init containers come first. */
 function jobContainers(pod: RetrievedPodData['pod'], { problems }: Findings): readonly JobContainer[] {
-  const of = (key: 'initContainers' | 'containers') =>
-    (pod.spec[key] ?? []).flatMap((container, index) =>
-      isDisabled(pod, key, container)
+  const of = (key: 'initContainers' | 'containers') => {
+    const disabled = disabledIn(pod, key);
+    return (pod.spec[key] ?? []).flatMap((container, index) =>
+      disabled.has(container.name)
         ? []
         : [{ container, at: `/pod/spec/${key}/${index}`, isInit: key === 'initContainers' }],
     );
+  };
   const containers = of('containers');
   if (containers.length === 0)
     problems.push(problem('/pod/spec/containers', 'the Pod has no container for a job'));
@@ -245,38 +268,6 @@ function mountedBy(listed: readonly JobContainer[]): ReadonlySet<string> {
 /** Seconds; a job is never without an end. */
 function graceOf(seconds: number | null | undefined): number {
   return Math.min(Math.max(0, seconds ?? defaultGrace), 86_400);
-}
-
-/** All that comes from a Pod is for the job's user alone: any of it may hold a secret. */
-function file(name: string, text: string) {
-  return { name, mode: 0o600, content: Buffer.from(text).toString('base64'), secret: true };
-}
-
-function reportFiles(to: { readonly url: string; readonly token: string } | undefined) {
-  if (to === undefined) return [];
-  return [podScripts().sendReport, file('report-to', `${to.url}\n${to.token}\n`)];
-}
-
-function imageLines(images: readonly PodImage[]): readonly string[] {
-  const known = new Map<string, number>();
-  return images.map((image, index) => {
-    const key = JSON.stringify(image);
-    const first = known.get(key) ?? index;
-    known.set(key, first);
-    return imageLine(image, index, first);
-  });
-}
-
-function imageLine(image: PodImage, index: number, first: number): string {
-  if (image.kind === 'remote' && first < index) return fieldsOf('image', index, 'same', first, '-');
-  switch (image.kind) {
-    case 'host':
-      return fieldsOf('image', index, 'host', '-', '-');
-    case 'path':
-      return fieldsOf('image', index, 'path', image.path, '-');
-    case 'remote':
-      return fieldsOf('image', index, 'remote', image.uri, image.cache ?? '-');
-  }
 }
 
 function requests({ cpus, memory, disk, gpus }: PodNeeds): Record<string, string> {

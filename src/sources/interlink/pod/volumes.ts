@@ -5,15 +5,23 @@ import type {
   Secret,
   Volume,
 } from '../../../clients/interlink/wire.ts';
+import { payloadBounds } from '../../../worker/payload-check.ts';
+import type { Room } from './environment.ts';
 import { fieldsOf, isText } from './lines.ts';
 import { type Findings, problem, shown } from './problem.ts';
+import { take } from './too-much.ts';
 
 export interface VolumeFile {
   /** Relative to the volume. */
   readonly path: string;
   readonly mode: number;
-  /** Base64. */
-  readonly content: string;
+  readonly content: Content;
+}
+
+/** What a key of a ConfigMap or Secret has, as it came: files of the same key share it, and none of it is decoded before all are counted. */
+interface Content {
+  readonly text: string;
+  readonly encoding: 'utf8' | 'base64';
 }
 
 /** A volume as the job has it: a directory with these files, or a directory of the machine. */
@@ -30,7 +38,10 @@ export interface VolumeRules {
   readonly exportPodData: boolean;
 }
 
-/** A Pod's volumes by name, of those that a container mounts. interLink gives their objects per container: equal names are one object. */
+/**
+ * A Pod's volumes by name, of those that a container mounts. interLink gives their objects per container: equal names are one object.
+ * @throws TooLarge if their files are more than a job takes
+ */
 export function volumesOf(
   data: RetrievedPodData,
   mounted: ReadonlySet<string>,
@@ -39,9 +50,12 @@ export function volumesOf(
 ): ReadonlyMap<string, PodVolume> {
   const containers = data.container ?? [];
   const sources: Sources = {
-    configMaps: named(containers.flatMap(({ configMaps }) => configMaps ?? [])),
-    secrets: named(containers.flatMap(({ secrets }) => secrets ?? [])),
-    projected: named(containers.flatMap(({ projectedvolumemaps }) => projectedvolumemaps ?? [])),
+    configMaps: new Map(containers.flatMap(({ configMaps }) => configMaps ?? []).map(contentsOfConfigMap)),
+    secrets: new Map(containers.flatMap(({ secrets }) => secrets ?? []).map(contentsOfSecret)),
+    projected: new Map(
+      containers.flatMap(({ projectedvolumemaps }) => projectedvolumemaps ?? []).map(contentsOfConfigMap),
+    ),
+    room: { left: payloadBounds.bytes },
   };
   const volumes = new Map<string, PodVolume>();
   for (const [index, volume] of (data.pod.spec.volumes ?? []).entries()) {
@@ -72,7 +86,7 @@ export function packedVolumes(volumes: ReadonlyMap<string, PodVolume>): {
   for (const [name, volume] of volumes) {
     if (volume.kind !== 'files') continue;
     for (const { path, mode, content } of volume.files) {
-      const bytes = Buffer.from(content, 'base64');
+      const bytes = Buffer.from(content.text, content.encoding);
       const bits = (mode & 0o777).toString(8).padStart(4, '0');
       lines.push(fieldsOf('file', offset, bytes.length, bits, `${name}/${path}`));
       parts.push(bytes);
@@ -83,9 +97,11 @@ export function packedVolumes(volumes: ReadonlyMap<string, PodVolume>): {
 }
 
 interface Sources {
-  readonly configMaps: ReadonlyMap<string, ConfigMap>;
-  readonly secrets: ReadonlyMap<string, Secret>;
-  readonly projected: ReadonlyMap<string, ConfigMap>;
+  readonly configMaps: ReadonlyMap<string, Contents>;
+  readonly secrets: ReadonlyMap<string, Contents>;
+  readonly projected: ReadonlyMap<string, Contents>;
+  /** For the files of all volumes. */
+  readonly room: Room;
 }
 
 const leftOut: PodVolume = { kind: 'left-out' };
@@ -119,21 +135,22 @@ function volumeOf(
     return leftOut;
   }
   const mode = source.defaultMode ?? 0o644;
+  const { room } = sources;
   const files: Chosen = configMap
-    ? chosen(contentOfConfigMap(sources.configMaps.get(configMap.name ?? '')), {
+    ? chosen(sources.configMaps.get(configMap.name ?? ''), room, {
         what: `ConfigMap ${configMap.name ?? ''}`,
         items: configMap.items ?? undefined,
         optional: configMap.optional === true,
         mode,
       })
     : secret
-      ? chosen(contentOfSecret(sources.secrets.get(secret.secretName ?? '')), {
+      ? chosen(sources.secrets.get(secret.secretName ?? ''), room, {
           what: `Secret ${secret.secretName ?? ''}`,
           items: secret.items ?? undefined,
           optional: secret.optional === true,
           mode,
         })
-      : chosen(contentOfConfigMap(sources.projected.get(name)), {
+      : chosen(sources.projected.get(name), room, {
           what: `projected volume ${name}`,
           items: undefined,
           // A volume all of whose sources are optional has no files.
@@ -167,15 +184,24 @@ function directoriesIn(files: readonly VolumeFile[]): readonly string[] {
   return sorted.filter((path, index) => sorted[index + 1]?.startsWith(path)).map((path) => path.slice(0, -1));
 }
 
+/** Characters of a path, as Linux takes it: a longer one would be copied for each of its mounts. */
+const longestPath = 4095;
+
 /** A host path ends at no directory that the operator did not allow, by `..` neither. */
 export function isBelow(path: string, prefixes: readonly string[]): boolean {
-  if (!path.startsWith('/') || path.split('/').some((part) => part === '..' || part === '.')) return false;
+  if (
+    path.length > longestPath ||
+    !path.startsWith('/') ||
+    path.split('/').some((part) => part === '..' || part === '.')
+  )
+    return false;
   const plain = (text: string) => text.replaceAll(/\/+/g, '/').replace(/\/$/, '');
   return prefixes.some((prefix) => `${plain(path)}/`.startsWith(`${plain(prefix)}/`));
 }
 
 /** apptainer ends the path of a bind at a comma or colon, and takes a backslash for an escape. */
 export function isPlace(path: string): boolean {
+  if (path.length > longestPath) return false;
   return path.startsWith('/') && isText(path) && !/[,:\\\n\r]/.test(path) && !path.split('/').includes('..');
 }
 
@@ -189,13 +215,18 @@ export function isRelative(path: string): boolean {
 
 function hostVolume(path: string, at: string, { hostPaths }: VolumeRules, { problems }: Findings): PodVolume {
   if (isBelow(path, hostPaths)) return { kind: 'host', path };
+  if (path.length > longestPath) {
+    const message = `the path ${shown(path)} of the machine has ${path.length} characters; a path has ${longestPath} at most`;
+    problems.push(problem(at, message));
+    return leftOut;
+  }
   const allowed =
     hostPaths.length === 0 ? 'the operator allows none' : `the operator allows ${hostPaths.join(', ')}`;
   problems.push(problem(at, `the path ${shown(path)} of the machine cannot be mounted: ${allowed}`));
   return leftOut;
 }
 
-type Content = ReadonlyMap<string, string>;
+type Contents = ReadonlyMap<string, Content>;
 type Chosen = readonly VolumeFile[] | string;
 
 interface Choice {
@@ -206,17 +237,30 @@ interface Choice {
   readonly modes?: ReadonlyMap<string, number>;
 }
 
-/** @returns the files, or the reason why there are none */
-function chosen(content: Content | undefined, { what, items, optional, mode, modes }: Choice): Chosen {
-  if (content === undefined) return optional ? [] : `interLink sent no ${what}`;
-  if (items === undefined || items.length === 0)
-    return [...content].map(([path, one]) => ({ path, mode: modes?.get(path) ?? mode, content: one }));
-  const missing = items.find(({ key }) => !content.has(key));
+/** @returns the files, or the reason why there are none @throws TooLarge */
+function chosen(
+  contents: Contents | undefined,
+  room: Room,
+  { what, items, optional, mode, modes }: Choice,
+): Chosen {
+  if (contents === undefined) return optional ? [] : `interLink sent no ${what}`;
+  const file = (path: string, bits: number, content: Content): VolumeFile => {
+    // One key may be as many files as the Pod likes, each with a line that names it.
+    take(room, Buffer.byteLength(content.text, content.encoding) + Buffer.byteLength(path));
+    return { path, mode: bits, content };
+  };
+  const files: VolumeFile[] = [];
+  if (items === undefined || items.length === 0) {
+    for (const [path, content] of contents) files.push(file(path, modes?.get(path) ?? mode, content));
+    return files;
+  }
+  const missing = items.find(({ key }) => !contents.has(key));
   if (missing !== undefined && !optional) return `${what} has no key ${shown(missing.key)}`;
-  return items.flatMap(({ key, path, mode: own }) => {
-    const one = content.get(key);
-    return one === undefined ? [] : [{ path, mode: own ?? mode, content: one }];
-  });
+  for (const { key, path, mode: own } of items) {
+    const content = contents.get(key);
+    if (content !== undefined) files.push(file(path, own ?? mode, content));
+  }
+  return files;
 }
 
 /** Modes of single files of a projected volume, by path. */
@@ -233,25 +277,20 @@ function projectedModes(sources: readonly Readonly<Record<string, unknown>>[]): 
   return modes;
 }
 
-function contentOfConfigMap(object: ConfigMap | undefined): Content | undefined {
-  if (object === undefined) return undefined;
-  const texts = Object.entries(object.data ?? {}).map(
-    ([key, text]) => [key, Buffer.from(text).toString('base64')] as const,
-  );
-  return new Map([...texts, ...plainBase64(object.binaryData)]);
+type Named = readonly [name: string, contents: Contents];
+
+function contentsOfConfigMap({ metadata, data, binaryData }: ConfigMap): Named {
+  const contents = [...contentsOf(data, 'utf8'), ...contentsOf(binaryData, 'base64')];
+  return [metadata?.name ?? '', new Map(contents)];
 }
 
-function contentOfSecret(object: Secret | undefined): Content | undefined {
-  return object === undefined ? undefined : new Map(plainBase64(object.data));
+function contentsOfSecret({ metadata, data }: Secret): Named {
+  return [metadata?.name ?? '', new Map(contentsOf(data, 'base64'))];
 }
 
-/** Go's base64 has its padding; the detour makes that of others the same. */
-function plainBase64(data: Readonly<Record<string, string>> | null | undefined) {
-  return Object.entries(data ?? {}).map(
-    ([key, text]) => [key, Buffer.from(text, 'base64').toString('base64')] as const,
-  );
-}
-
-function named<T extends ConfigMap | Secret>(objects: readonly T[]): ReadonlyMap<string, T> {
-  return new Map(objects.map((one) => [one.metadata?.name ?? '', one]));
+function contentsOf(
+  data: Readonly<Record<string, string>> | null | undefined,
+  encoding: Content['encoding'],
+) {
+  return Object.entries(data ?? {}).map(([key, text]) => [key, { text, encoding }] as const);
 }

@@ -1,7 +1,9 @@
 import type { NamedPod } from '../../../clients/interlink/schemas.ts';
 import type { PodStatus } from '../../../clients/interlink/wire.ts';
 import type { Clock } from '../../../util/clock.ts';
+import { bounds } from '../bounds.ts';
 import { identityOf } from '../identity.ts';
+import { mostShown } from '../pod/too-much.ts';
 import type { PodBook } from '../pods/pod-book.ts';
 import type { TrackedPod } from '../pods/tracked-pod.ts';
 import { waitText } from '../pods/wait.ts';
@@ -26,9 +28,13 @@ export class PodStatuses {
     this.#parts = parts;
   }
 
-  /** A Pod that cannot be answered costs the others nothing. @throws Refusal where none can */
+  /** A Pod that cannot be answered costs the others nothing, and one that is named again is answered once. @throws Refusal where none can */
   of(named: readonly NamedPod[]): readonly PodStatus[] {
-    const answers = named.map((one) => this.#statusOrRefusal(one));
+    const first = new Map<string | undefined, NamedPod>();
+    for (const one of named) if (!first.has(one.metadata.uid)) first.set(one.metadata.uid, one);
+    if (first.size > bounds.statusPods)
+      throw new Refusal(413, `the body names ${first.size} Pods; ask for ${bounds.statusPods} at once`);
+    const answers = [...first.values()].map((one) => this.#statusOrRefusal(one));
     const statuses = answers.filter((one): one is PodStatus => !(one instanceof Refusal));
     const [refusal] = answers.filter((one) => one instanceof Refusal);
     if (refusal !== undefined && statuses.length === 0) throw refusal;
@@ -89,5 +95,6 @@ export class PodStatuses {
 function imagesOf(
   containers: readonly { readonly name: string; readonly image?: string }[] | null | undefined,
 ) {
-  return (containers ?? []).map(({ name, image = '' }) => ({ name, image }));
+  // All of them have one state.
+  return (containers ?? []).slice(0, mostShown).map(({ name, image = '' }) => ({ name, image }));
 }

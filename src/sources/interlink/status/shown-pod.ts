@@ -1,19 +1,27 @@
 import type { NamedPod } from '../../../clients/interlink/schemas.ts';
-import { isDisabled } from '../pod/disabled.ts';
+import { disabledIn } from '../pod/disabled.ts';
+import { mostContainers } from '../pod/too-much.ts';
 import type { ShownContainer, ShownPod } from './status.ts';
 
-/** A Pod that was accepted, with the containers that the virtual kubelet left out of /create and lists in /status. */
+/**
+ * A Pod that was accepted, with the containers that the virtual kubelet left out of /create and lists in /status: as many of them as a Pod
+ * may keep in the cluster, whatever an earlier version accepted.
+ */
 export function shownPod(accepted: ShownPod, { metadata, spec }: NamedPod): ShownPod {
   const { uid, name, namespace } = accepted;
   const withMore = (list: 'containers' | 'initContainers'): readonly ShownContainer[] => {
     const known = accepted[list];
-    const more = (spec?.[list] ?? []).filter(
-      (one) => isDisabled({ metadata }, list, one) && !known.some((other) => other.name === one.name),
-    );
-    if (more.length === 0) return known;
+    const listed = spec?.[list] ?? [];
+    const names = new Set(known.map(({ name: one }) => one));
+    const others = listed.filter((one) => !names.has(one.name));
+    if (others.length === 0) return known;
+    const disabled = disabledIn({ metadata }, list);
+    const more = others.filter((one) => disabled.has(one.name));
     return [
       ...known,
-      ...more.map((one) => ({ name: one.name, image: one.image ?? '', isOff: true as const })),
+      ...more
+        .slice(0, mostContainers)
+        .map((one) => ({ name: one.name, image: one.image ?? '', isOff: true as const })),
     ];
   };
   return {

@@ -45,14 +45,13 @@ export function statusOf(
 ): PodStatus {
   const { name, uid, namespace, containers, initContainers } = pod;
   const failedInit = failedInitOf(initContainers, report);
-  const of =
-    (isInit: boolean) =>
-    (container: ShownContainer): ContainerStatus => {
+  const of = (isInit: boolean) => {
+    // One for all containers of the list: a look at all others for each of them would take the square of their count.
+    const off = stateOff(pod, report, facts, isInit);
+    return (container: ShownContainer): ContainerStatus => {
       const told = reportedOf(report, container.name);
-      const isOff = container.isOff === true;
-      const state = isOff
-        ? stateOff(pod, report, facts, isInit)
-        : stateOf({ told, facts, why, unfetched, isInit, failedInit });
+      const state =
+        container.isOff === true ? off : stateOf({ told, facts, why, unfetched, isInit, failedInit });
       return {
         name: container.name,
         state,
@@ -63,6 +62,7 @@ export function statusOf(
         started: state.running !== undefined,
       };
     };
+  };
   return {
     name,
     UID: uid,

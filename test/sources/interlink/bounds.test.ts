@@ -1,0 +1,268 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { FastifyInstance } from 'fastify';
+import type { Pod, PodStatus, RetrievedPodData } from '../../../src/clients/interlink/wire.ts';
+import { payloadBounds } from '../../../src/worker/payload-check.ts';
+import { podOf } from '../../support/interlink-client.ts';
+import { plainPlanner, SidecarUnderTest } from '../../support/interlink-sidecar.ts';
+import { planFile, planned, podData, refusals, volumeFiles } from '../../support/pods.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const many = <T>(count: number, one: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => one(index));
+const containers = (count: number, more: object = {}) =>
+  many(count, (at) => ({ name: `c${at}`, image: 'busybox', command: ['true'], ...more }));
+const tooLarge =
+  '/container: the Pod has more ConfigMaps, Secrets, variables and arguments than a job takes: 1048576 bytes (1 MiB), and 100 files with two for each container';
+
+/** Bytes of all texts that became buffers while `work` ran. */
+function bytesMade(work: () => void): number {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- it needs no `this`, and is put back
+  const { from } = Buffer;
+  let bytes = 0;
+  Buffer.from = (...given: Parameters<typeof from>) => {
+    const made = from(...given);
+    bytes += made.length;
+    return made;
+  };
+  try {
+    work();
+  } finally {
+    Buffer.from = from;
+  }
+  return bytes;
+}
+
+describe('hole 8: a Pod of interLink is counted before it is copied', () => {
+  const data = { data: { a: 'x'.repeat(900_000) } };
+  const secretData = { data: { a: Buffer.from(data.data.a).toString('base64') } };
+  const source = (volumes: Pod['spec']['volumes']): RetrievedPodData =>
+    podData(
+      { volumeMounts: (volumes ?? []).map(({ name }) => ({ name, mountPath: `/${name}` })) },
+      { volumes: volumes ?? [] },
+      {
+        container: [
+          {
+            name: 'main',
+            configMaps: [{ metadata: { name: 'm' }, ...data }],
+            secrets: [{ metadata: { name: 's' }, ...secretData }],
+            projectedvolumemaps: (volumes ?? []).map(({ name }) => ({ metadata: { name }, ...data })),
+          },
+        ],
+      },
+    );
+  const items = many(200, (at) => ({ key: 'a', path: `p${at}` }));
+  const volumes = (one: object) => many(200, (at) => ({ name: `v${at}`, ...one }));
+  for (const [title, pod] of [
+    ['a key of a ConfigMap as 200 files', source([{ name: 'v', configMap: { name: 'm', items } }])],
+    ['a key of a Secret as 200 files', source([{ name: 'v', secret: { secretName: 's', items } }])],
+    ['a ConfigMap as 200 volumes', source(volumes({ configMap: { name: 'm' } }))],
+    ['a Secret as 200 volumes', source(volumes({ secret: { secretName: 's' } }))],
+    ['200 projected volumes', source(volumes({ projected: { sources: [] } }))],
+    ['200 volumes of the downward API', source(volumes({ downwardAPI: {} }))],
+  ] as const)
+    it(`${title}: nothing of it is decoded`, () => {
+      let found: readonly string[] = [];
+      const made = bytesMade(() => {
+        found = refusals(pod);
+      });
+      expect(found).to.deep.equal([tooLarge]);
+      expect(made).to.be.lessThan(payloadBounds.bytes / 2);
+    });
+
+  it('two keys that fit become files, as text and as base64, and a key that no volume takes costs nothing', () => {
+    const pod = podData(
+      { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
+      {
+        volumes: [
+          { name: 'v', configMap: { name: 'm', items: many(2, (at) => ({ key: `k${at}`, path: `${at}` })) } },
+        ],
+      },
+      {
+        container: [
+          {
+            name: 'main',
+            configMaps: [
+              {
+                metadata: { name: 'm' },
+                data: { k0: 'ü', other: 'x'.repeat(2_000_000) },
+                binaryData: { k1: '/w==' },
+              },
+            ],
+          },
+        ],
+      },
+    );
+    let files: readonly string[] = [];
+    const made = bytesMade(() => {
+      files = volumeFiles(planned(pod)).map(([name, bytes]) => `${name} ${bytes.toString('hex')}`);
+    });
+    expect(files).to.deep.equal(['0644 v/0 c3bc', '0644 v/1 ff']);
+    expect(made).to.be.lessThan(payloadBounds.bytes);
+  });
+
+  it('a login that is long is not copied for each container', () => {
+    const auths = { 'docker.io': { username: 'u', password: 'x'.repeat(900_000) } };
+    const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
+    const pod = podData(
+      {},
+      { containers: containers(40), imagePullSecrets: [{ name: 's' }] },
+      {
+        container: [
+          { name: 'c0', secrets: [{ metadata: { name: 's' }, data: { '.dockerconfigjson': text } }] },
+        ],
+      },
+    );
+    let found: readonly string[] = [];
+    const made = bytesMade(() => {
+      found = refusals(pod);
+    });
+    expect(found).to.deep.equal([tooLarge]);
+    // Its base64, and the first copy of it.
+    expect(made).to.be.lessThan(3 * payloadBounds.bytes);
+  });
+
+  const annotated = (key: string, text: string, count = 1) =>
+    podData({}, { containers: containers(count) }, { annotations: { [key]: text } });
+  const options = 'slurm-job.vk.io/singularity-options';
+  const atOptions = '/pod/metadata/annotations/slurm-job.vk.io~1singularity-options: ';
+  it('directories that its annotations bind are mounts of each container', () => {
+    const text = `-B ${many(100, (at) => `/eos/${at}`).join(',')}`;
+    const context = { hostPaths: ['/eos'] };
+    expect(refusals(annotated(options, text, 5), context)).to.deep.equal([]);
+    expect(refusals(annotated(options, text, 6), context)).to.deep.equal([
+      '/pod/spec: the Pod has 600 mounts; a job has 500 at most',
+    ]);
+  });
+  it('options of apptainer have a number, and their text a length', () => {
+    expect(planFile(planned(annotated(options, '--nv '.repeat(100))), 'c0').match(/--nv/g)).to.have.length(
+      100,
+    );
+    expect(refusals(annotated(options, '--nv '.repeat(101)))).to.deep.equal([
+      `${atOptions}the options have 101 words; they may have 100`,
+    ]);
+    expect(refusals(annotated(options, ' '.repeat(65_537)))).to.deep.equal([
+      `${atOptions}the options have 65537 characters; they may have 65536`,
+    ]);
+  });
+  it('items, Secrets for images and containers that stay in the cluster have a number', () => {
+    const configMap = { name: 'm', items: many(10_001, (at) => ({ key: 'a', path: `p${at}` })) };
+    expect(refusals(podData({}, { volumes: [{ name: 'v', configMap }] }))).to.deep.equal([
+      '/pod/spec: the Pod has 10001 items; a job has 10000 at most',
+    ]);
+    expect(
+      refusals(podData({}, { imagePullSecrets: many(501, (at) => ({ name: `s${at}` })) })),
+    ).to.deep.equal(['/pod/spec: the Pod has 501 imagePullSecrets; a job has 500 at most']);
+    const kept = many(51, (at) => `k${at}`).join(',');
+    expect(refusals(annotated('interlink.eu/disable-offload-containers', kept))).to.deep.equal([
+      '/pod/metadata/annotations: the Pod keeps 51 containers in the cluster; it may keep 50',
+    ]);
+  });
+  it('a path or an image that is longer than Linux takes is not copied for each of its mounts', () => {
+    const path = `/data/${'x'.repeat(5000)}`;
+    const pod = podData(
+      { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
+      { volumes: [{ name: 'v', hostPath: { path } }] },
+    );
+    expect(refusals(pod, { hostPaths: ['/data'] })).to.deep.equal([
+      `/pod/spec/volumes/0/hostPath: the path "/data/${'x'.repeat(74)}..." of the machine has 5006 characters; a path has 4095 at most`,
+    ]);
+    const rooted = { annotations: { 'slurm-job.vk.io/image-root': 'docker://'.padEnd(5000, 'x') } };
+    expect(refusals(podData({}, {}, rooted))[0]).to.match(/is no name of an image$/);
+  });
+});
+
+describe('hole 8: a question of interLink costs no more than its length allows', () => {
+  let sidecar: SidecarUnderTest;
+  let app: FastifyInstance;
+  const keeps = 'interlink.eu/disable-offload-containers';
+
+  async function start(one: SidecarUnderTest): Promise<void> {
+    sidecar = one;
+    app = await sidecar.start();
+  }
+  afterEach(() => sidecar.stop());
+
+  const ask = async (url: string, body: unknown) => {
+    const { statusCode, payload } = await app.inject({ method: 'POST', url, payload: JSON.stringify(body) });
+    return { status: statusCode, text: payload };
+  };
+  const create = (pod: unknown) => ask('/create', { pod, container: null, jobConfig: {} });
+  const statuses = async (pods: readonly unknown[]) =>
+    JSON.parse((await ask('/status', pods)).text) as PodStatus[];
+  const fresh = (planner = plainPlanner) => new SidecarUnderTest(join(temporaryDirectory(), 'root'), planner);
+  const metadataOf = (annotations: Readonly<Record<string, string>> = {}) => ({
+    ...podOf('many', randomUUID(), 'true').metadata,
+    annotations,
+  });
+
+  it('a Pod with more containers than any may have now is still answered and deleted', async () => {
+    await start(fresh());
+    const names = many(3000, (at) => `kept${at}`);
+    const metadata = metadataOf({ [keeps]: names.join(' , ') });
+    const own = containers(120);
+    expect((await create({ metadata, spec: { containers: own } })).status).to.equal(200);
+    await sidecar.stop();
+    await start(sidecar.next());
+    const pod = { metadata, spec: { containers: [...own, ...names.map((name) => ({ name, image: 'b' }))] } };
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- it is put back, and called with its own `this`
+    const { split } = String.prototype;
+    let characters = 0;
+    String.prototype.split = function (this: string, ...given: readonly unknown[]) {
+      if (given[0] === ',') characters += this.length;
+      return Reflect.apply(split, this, given) as string[];
+    };
+    const [status] = await statuses([pod]).finally(() => {
+      String.prototype.split = split;
+    });
+    expect(status?.containers.map(({ name }) => name)).to.deep.equal([
+      ...own.map(({ name }) => name),
+      ...names.slice(0, 50),
+    ]);
+    expect(characters).to.be.lessThan(2 * names.join(' , ').length);
+    expect((await ask('/delete', pod)).status).to.equal(200);
+    expect(sidecar.jobs.get(metadata.uid)?.status).to.equal('cancelled');
+  });
+
+  it('an unknown Pod is answered with a bounded number of its containers', async () => {
+    await start(fresh());
+    const [status] = await statuses([{ metadata: metadataOf(), spec: { containers: containers(1000) } }]);
+    expect(status?.containers).to.have.length(100);
+  });
+
+  it('a Pod that is named again and again is answered once, and there are only so many', async () => {
+    await start(fresh());
+    const pod = podOf('one', randomUUID(), 'true');
+    await create(pod);
+    const { metadata } = pod;
+    expect(await statuses(many(20_000, () => ({ metadata })))).to.have.length(1);
+    const named = many(10_001, () => ({ metadata: metadataOf() }));
+    expect(await ask('/status', [pod, ...named.slice(2)])).to.include({ status: 200 });
+    expect(await ask('/status', named)).to.deep.equal({
+      status: 413,
+      text: 'the body names 10001 Pods; ask for 10000 at once',
+    });
+  });
+
+  it('the log has some parts of a Pod that are left out, and how many more there are', async () => {
+    const warnings = ['x'.repeat(5000), ...many(49_999, (at) => `part ${at}`)];
+    await start(
+      fresh((data) => {
+        const plan = plainPlanner(data);
+        return 'payload' in plan ? { ...plan, warnings } : plan;
+      }),
+    );
+    await create(podOf('one', randomUUID(), 'true'));
+    const told = sidecar.logged.flatMap(({ warning }) => (typeof warning === 'string' ? [warning] : []));
+    expect(told).to.have.length(21);
+    expect(told[0]).to.have.length(1000);
+    expect(told.at(-1)).to.equal('49980 further parts');
+  });
+
+  it('of all mistakes of a Pod a few are told', async () => {
+    await start(fresh(() => many(50_000, (at) => `/at: mistake ${at}`)));
+    const { status, text } = await create(podOf('one', randomUUID(), 'true'));
+    expect({ status, told: text.split('; ').length }).to.deep.equal({ status: 400, told: 20 });
+  });
+});
