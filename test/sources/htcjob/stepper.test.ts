@@ -274,6 +274,25 @@ describe('a step of a HTCJob', () => {
     expect(askedOf(tracked)).to.have.length(1);
   });
 
+  it('hole 8: refuses a number of jobs that an older schema let through', async () => {
+    for (const queue of [60_000_000, 20_000, -5, 1.5]) {
+      for (const spec of [{ queue }, { script: { ...htcJob().spec.script, queue } }]) {
+        const tracked = site.track(htcJob(spec), claimed);
+        await site.step(tracked);
+        expect(tracked.judge(false).jobs).to.have.length(1);
+        expect(askedOf(tracked)).to.deep.equal([]);
+        expect(site.notes.at(-1)?.message).to.match(
+          /^spec\.(script\.)?queue is no whole number from 1 to 10000; write the number of jobs there$/,
+        );
+      }
+    }
+    expect(site.statuses).to.deep.equal([]);
+    // htc-operator wrote a 0 into those that did not say it.
+    const unsaid = site.track(htcJob({ queue: 0 }));
+    await site.step(unsaid);
+    expect(askedOf(unsaid)).to.deep.equal([0]);
+  });
+
   it('of an object without a script tells it once, and asks for nothing', async () => {
     const job = { ...htcJob(), spec: { name: 'zero' } } as unknown as HtcJob;
     const tracked = site.track(job);
