@@ -134,6 +134,8 @@ export function jobNumberOf(index: number): number {
   return attemptOf(index).number;
 }
 
+/** kubectl keeps the script a second time, in an annotation. */
 function withoutSource(job: HtcJob): HtcJob {
-  return { ...job, spec: { ...job.spec, script: { ...job.spec.script, source: '' } } };
+  const metadata = { ...job.metadata, annotations: {} };
+  return { ...job, metadata, spec: { ...job.spec, script: { ...job.spec.script, source: '' } } };
 }

@@ -167,13 +167,26 @@ export function flawOf({ spec }: { readonly spec?: unknown }): string | undefine
   if (typeof command !== 'string' && !Array.isArray(command))
     return 'spec.script.command is neither a text nor a list; write the program there';
   const counts = Object.entries({ 'spec.queue': queue, 'spec.script.queue': former });
-  const isCount = (count: unknown) => count === undefined || Number.isInteger(count);
-  const wrong = counts.find(([, count]) => !isCount(count))?.[0];
-  return wrong === undefined ? undefined : `${wrong} is no whole number; write the number of jobs there`;
+  const wrong = counts.find(([, count]) => !isJobCount(count))?.[0];
+  return wrong === undefined
+    ? undefined
+    : `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
+}
+
+/** htc-operator wrote a 0 into resources that did not say it. */
+function isJobCount(count: unknown): boolean {
+  if (count === undefined) return true;
+  return typeof count === 'number' && Number.isInteger(count) && count >= 0 && count <= mostJobs;
 }
 
 /** Number of jobs that a resource asks for. htc-operator wrote a 0 into resources that did not say it. */
-export function jobCount({ queue, script }: Pick<HtcJobSpec, 'queue' | 'script'>): number {
+export function jobCount({
+  queue,
+  script,
+}: {
+  readonly queue?: number;
+  readonly script: Pick<HtcJobScript, 'queue'>;
+}): number {
   return queue || script.queue || 1;
 }
 

@@ -1,12 +1,16 @@
 import { fromOutside } from '../../util/own-secrets.ts';
+import { tooLarge } from './connection-failures.ts';
 import { type Asked, KubernetesError } from './errors.ts';
 import type { Answer } from './transport.ts';
 
 /**
- * Of one answer. A page has 250 objects, each of some hundred lists and objects; HTCJobs have up to 10,000 jobs, with two texts for each. An object takes
- * a hundred times the memory of its text, and nothing else runs while it is read.
+ * Lists and objects in one answer. A page has 250 objects, each of some hundred; a list asks for a page that has more again, in smaller parts. One
+ * object has as many as its author likes: in the 3 MB that an API server takes there is room for 1,500,000. An object takes a hundred times
+ * the memory of its text, and nothing else runs while it is read.
  */
-const most = { nested: 400_000, values: 10_000_000 };
+export const mostNested = { page: 400_000, object: 1_500_000 } as const;
+/** HTCJobs have up to 10,000 jobs, with two texts for each. */
+const mostValues = 10_000_000;
 
 /** The beginning of the next page, if the text has it before its first object; the page itself has it for certain. */
 export function continueIn(text: string): string | undefined {
@@ -14,27 +18,40 @@ export function continueIn(text: string): string | undefined {
   return /"continue":"([^"\\]+)"/.exec(head)?.[1];
 }
 
+interface Reading {
+  /** Lists and objects that the answer may have. */
+  readonly nested?: number;
+  /** Leaves out what the caller does not read; where the rest is no JSON, the whole is parsed instead. */
+  readonly shorten?: ((text: string) => string) | undefined;
+}
+
 /**
  * The fields that a successful answer must have.
- * @param shorten leaves out what the caller does not read; where the rest is no JSON, the whole is parsed instead
+ * @throws KubernetesError `kubernetes-too-large` for more values than the daemon reads at once, and `kubernetes-no-api`
  */
-export function parse(text: string, asked: Asked, shorten = withoutManagedFields): object {
-  const short = shorten(text);
-  if (isTooMuch(short))
-    throw noApi(asked, `an answer of more than ${most.nested} objects, or ${most.values} values`);
-  const value = parsed(short) ?? (isTooMuch(text) ? undefined : parsed(text));
+export function parse(
+  text: string,
+  asked: Asked,
+  { nested = mostNested.object, shorten = withoutManagedFields }: Reading = {},
+): object {
+  const read = (part: string) => {
+    if (isTooMuch(part, nested))
+      throw tooLarge(asked, `${nested} lists and objects, or ${mostValues} values`, true);
+    return parsed(part);
+  };
+  const value = read(shorten(text)) ?? read(text);
   if (typeof value === 'object' && value !== null) return value;
   throw noApi(asked, `no JSON object, but "${fromOutside(text).slice(0, 80).replaceAll(/\s+/g, ' ')}"`);
 }
 
 /** Counts outside of texts: what a user writes into one is not the server's. */
-function isTooMuch(text: string): boolean {
+function isTooMuch(text: string, most: number): boolean {
   let [nested, values] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === quote) at = endOfText(text, at);
-    else if (code === comma && ++values > most.values) return true;
-    else if ((code === list || code === object) && ++nested > most.nested) return true;
+    else if (code === comma && ++values > mostValues) return true;
+    else if ((code === list || code === object) && ++nested > most) return true;
   }
   return false;
 }

@@ -17,7 +17,7 @@ export interface Selection {
 }
 
 export interface ListOptions extends Selection, AnswerOptions {
-  /** Objects per page. Default 250: while one is read, the next is on its way. */
+  /** Objects per page. Default 250: while one is read, the next is on its way. Pages that are too large are asked for again with fewer. */
   readonly limit?: number;
 }
 

@@ -1,4 +1,4 @@
-import { continueIn, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
+import { continueIn, mostNested, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
 import type {
   AnswerOptions,
   CallOptions,
@@ -10,11 +10,12 @@ import type {
   Selection,
   WatchOptions,
 } from './call-options.ts';
-import { isKubernetesError, statusFailure } from './errors.ts';
+import { isKubernetesError, KubernetesError, statusFailure } from './errors.ts';
 import { linesOf } from './lines.ts';
 import type { ApiStatus, KubernetesObject, ListPage, WatchEvent } from './objects.ts';
 import { isObjectPath, type Query } from './paths.ts';
 import { type Request, Requests, type RequestsOptions } from './requests.ts';
+import type { Answer } from './transport.ts';
 
 export type * from './call-options.ts';
 
@@ -26,14 +27,34 @@ const metadataTypes = {
   list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
 } as const;
 
+/** A page of a list that was asked for. */
+interface PageAsked {
+  readonly asked: Request;
+  readonly limit: number;
+  /** The token of the page; undefined: the first. */
+  readonly after: string | undefined;
+  readonly answer: Promise<Answer>;
+}
+
+interface PageRead {
+  readonly page: ListPage;
+  readonly bytes: number;
+  /** The token of the next page, as it was found before the page was read, and that page. */
+  readonly early: string | undefined;
+  readonly ahead: PageAsked | undefined;
+}
+
 /** A request that changes nothing and takes no unknown field. */
 const rehearsed = { dryRun: 'All', fieldValidation: 'Strict' } as const;
 
 /** Number of times that a list begins again after it outlived its version. */
 const listAttempts = 3;
 
-/** Bytes of all pages of one list. A hundred thousand Pods have fewer. */
-const longestList = 1024 * 1024 * 1024;
+/**
+ * Bytes of all pages of one list: a server that answers for ever. An etcd has 8 GB at most, and users fill it as they like: with a lower bound one of them
+ * could hide the objects of all others. Of each page only what `record` gives stays in memory.
+ */
+const longestList = 16 * 1024 * 1024 * 1024;
 
 const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
   apply: 'application/apply-patch+yaml',
@@ -171,7 +192,7 @@ export class KubernetesClient {
     opened?.();
     for await (const line of linesOf(chunks)) {
       const shorten = noTemplate ? withoutPodTemplate : undefined;
-      const event = parse(line, this.#requests.asked(asked), shorten) as WatchLine;
+      const event = parse(line, this.#requests.asked(asked), { shorten }) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
       yield event;
     }
@@ -202,46 +223,69 @@ export class KubernetesClient {
     options: ListOptions,
     record: (object: KubernetesObject) => R | undefined,
   ): Promise<Listed<R>> {
-    const { labelSelector, fieldSelector, limit = 250 } = options;
+    const { labelSelector, fieldSelector } = options;
+    let { limit = 250 } = options;
     const items: R[] = [];
     const accept = options.metadataOnly ? metadataTypes.list : undefined;
-    const pageAfter = (next: string | undefined) => {
+    const pageAfter = (next: string | undefined): PageAsked => {
       const query = { labelSelector, fieldSelector, limit, continue: next };
       const asked = { ...request('GET', path, options, query), accept };
-      return { asked, answer: this.#requests.send(asked) };
+      return { asked, limit, after: next, answer: this.#requests.send(asked) };
     };
     let bytes = 0;
     for (let current = pageAfter(undefined); ;) {
-      const { asked, answer } = current;
-      const { body } = await answer;
-      bytes += body.length;
-      if (bytes > longestList)
-        throw noApi(this.#requests.asked(asked), `a list of more than ${longestList} bytes`);
-      const early = continueIn(body);
-      // The server makes the next page while this one is read.
-      const ahead = early === undefined ? undefined : pageAfter(early);
-      ahead?.answer.catch(() => undefined);
-      const page = parse(body, this.#requests.asked(asked)) as ListPage;
-      // Unknown is never zero: what is no list has not said that there is nothing.
-      if (page.items === undefined || page.metadata?.resourceVersion === undefined) {
-        throw noApi(this.#requests.asked(asked), 'no list');
+      const asked = this.#requests.asked(current.asked);
+      let read: PageRead;
+      try {
+        read = await this.#page(current, pageAfter);
+      } catch (error) {
+        if (!isKubernetesError(error, 'kubernetes-too-large')) throw error;
+        if (current.limit <= 1) throw objectTooLarge(path, error);
+        limit = Math.floor(current.limit / 2);
+        current = pageAfter(current.after);
+        continue;
       }
+      const { page, early, ahead } = read;
+      bytes += read.bytes;
+      if (bytes > longestList) throw noApi(asked, `a list of more than ${longestList} bytes`);
+      // Unknown is never zero: what is no list has not said that there is nothing.
+      if (page.items === undefined || page.metadata?.resourceVersion === undefined)
+        throw noApi(asked, 'no list');
       for (const object of page.items ?? []) {
         const kept = record(object);
         if (kept !== undefined) items.push(kept);
       }
       const next = page.metadata.continue;
       if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
-      if (next === asked.query?.['continue'])
-        throw noApi(this.#requests.asked(asked), 'a page behind which it is itself the next one');
+      if (next === current.after) throw noApi(asked, 'a page behind which it is itself the next one');
       current = ahead !== undefined && next === early ? ahead : pageAfter(next);
     }
+  }
+
+  /** @throws KubernetesError `kubernetes-too-large`: fewer objects may be less */
+  async #page(
+    { asked, limit, answer }: PageAsked,
+    pageAfter: (next: string) => PageAsked,
+  ): Promise<PageRead> {
+    const { body } = await answer;
+    const early = continueIn(body);
+    // The server makes the next page while this one is read.
+    const ahead = early === undefined ? undefined : pageAfter(early);
+    ahead?.answer.catch(() => undefined);
+    const nested = limit <= 1 ? mostNested.object : mostNested.page;
+    const page = parse(body, this.#requests.asked(asked), { nested }) as ListPage;
+    return { page, bytes: body.length, early, ahead };
   }
 
   async #call(request: Request): Promise<object> {
     const answer = await this.#requests.send(request);
     return parse(answer.body, this.#requests.asked(request));
   }
+}
+
+function objectTooLarge(path: string, cause: KubernetesError): KubernetesError {
+  const message = `one object of ${path} alone is too large: ${cause.message}`;
+  return new KubernetesError({ code: 'kubernetes-too-large', message, maybeDone: false }, {}, { cause });
 }
 
 function request(method: Request['method'], path: string, options: CallOptions, query?: Query): Request {

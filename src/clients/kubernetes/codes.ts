@@ -96,6 +96,12 @@ export const kubernetesErrors = {
       'The server that answers is no Kubernetes API server (a proxy, a login page), or does not serve this kind of object.',
     remedy: 'Check `server` in the kubeconfig, and the version of the cluster.',
   },
+  'kubernetes-too-large': {
+    meaning:
+      'An answer has more bytes or values than the daemon reads at once. A list asks for smaller pages by itself, so one object alone is that large, or the server is no Kubernetes API server.',
+    remedy:
+      'See the message; find the object with `kubectl get --chunk-size=1 -o json`, and make it smaller.',
+  },
 } as const satisfies Record<string, Explanation>;
 
 declare module '../../codes/codes.ts' {

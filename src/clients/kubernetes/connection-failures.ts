@@ -54,10 +54,10 @@ export function tooLate(asked: Asked, ms: number, sent: boolean): KubernetesErro
   return new KubernetesError({ code: 'kubernetes-unreachable', message, maybeDone: sent }, { ...asked });
 }
 
-/** The failure of a request whose answer has more bytes than any honest one. */
-export function tooLarge(asked: Asked, most: number, sent: boolean): KubernetesError {
-  const message = `${asked.server} answers ${asked.method} ${asked.path} with more than ${most} bytes: no API server does`;
-  return new KubernetesError({ code: 'kubernetes-no-api', message, maybeDone: sent }, { ...asked });
+/** The failure of a request whose answer has more than is read at once. @param most "400000 bytes" */
+export function tooLarge(asked: Asked, most: string, sent: boolean): KubernetesError {
+  const message = `${asked.server} answers ${asked.method} ${asked.path} with more than ${most}, the most that is read at once`;
+  return new KubernetesError({ code: 'kubernetes-too-large', message, maybeDone: sent }, { ...asked });
 }
 
 /** The failure of a stream on which nothing came for so many ms. */

@@ -57,7 +57,7 @@ interface Sink {
   lost(error: KubernetesError): void;
 }
 
-/** Bytes of one answer. Lists come in pages, and an etcd stores no object above 1.5 MB. */
+/** Bytes of one answer. Lists come in pages, which get smaller where they have more, and an etcd stores no object above 1.5 MB. */
 const largest = { success: 64 * 1024 * 1024, refusal: 1024 * 1024 } as const;
 
 /** Idle connections are closed after so many ms: sooner than load balancers do it, which may cost a request its answer. */
@@ -215,7 +215,7 @@ export class Transport {
             sink.data(chunk);
             return;
           }
-          lose((of, wasSent) => tooLarge(of, bound, wasSent));
+          lose((of, wasSent) => tooLarge(of, `${bound} bytes`, wasSent));
           controller?.abort(new Error('too large'));
         },
         onResponseEnd: () => {

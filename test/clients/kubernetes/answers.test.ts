@@ -26,7 +26,7 @@ function jobWith(template: object, more: object = {}) {
 }
 
 function read(object: unknown): unknown {
-  return parse(JSON.stringify({ type: 'ADDED', object }), asked, withoutPodTemplate);
+  return parse(JSON.stringify({ type: 'ADDED', object }), asked, { shorten: withoutPodTemplate });
 }
 
 describe('a Job that is read without the template of its Pods', () => {

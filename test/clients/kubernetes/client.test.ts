@@ -53,6 +53,9 @@ describe('a client of the Kubernetes API', () => {
     clients.push(client);
     return client;
   };
+  /** `limit` of each list. */
+  const limits = () =>
+    server.requests.map(({ url }) => Number(new URL(url, server.url).searchParams.get('limit')));
 
   beforeEach(async () => {
     server = await startScriptedServer();
@@ -215,7 +218,7 @@ describe('a client of the Kubernetes API', () => {
     for (const code of [200, 500]) {
       server.next(endless(code));
       const { code: is, message, maybeDone } = await failure(client.create(path, job, { signal }));
-      expect([is, maybeDone]).to.deep.equal(['kubernetes-no-api', true]);
+      expect([is, maybeDone]).to.deep.equal(['kubernetes-too-large', true]);
       expect(message).to.match(code === 200 ? /more than 67108864 bytes/ : /more than 1048576 bytes/);
     }
     server.next(endless(500));
@@ -228,14 +231,19 @@ describe('a client of the Kubernetes API', () => {
   it('hole 8: takes no answer of millions of values, and no list without end', async () => {
     const client = connect();
     const list = () => failure(client.list(path, { signal }, ({ metadata }) => metadata?.name));
-    server.next(
-      json(200, { metadata: { resourceVersion: '1' }, items: Array.from({ length: 500_000 }, () => ({})) }),
-    );
+    const millions = json(200, {
+      metadata: { resourceVersion: '1' },
+      items: Array.from({ length: 1_600_000 }, () => ({})),
+    });
+    server.always(millions);
     const { code, message } = await list();
     expect([code, message]).to.deep.equal([
-      'kubernetes-no-api',
-      message.match(/.*more than 400000 objects.*/)?.[0],
+      'kubernetes-too-large',
+      message.match(
+        /^one object of \S+\/jobs alone is too large: .*more than 1500000 lists and objects.*/,
+      )?.[0],
     ]);
+    expect(limits()).to.deep.equal([250, 125, 62, 31, 15, 7, 3, 1]);
     const jobs = {
       jobIds: Array.from({ length: 20_000 }, (_, at) => `1.${at}`),
       source: `"\\",{[`.repeat(100_000),
@@ -250,7 +258,69 @@ describe('a client of the Kubernetes API', () => {
     );
     expect((await list()).message).to.contain('a page behind which it is itself the next one');
     // The one after it was asked for while it was read.
-    expect(server.requests.length).to.be.within(4, 5);
+    expect(server.requests.length).to.be.within(11, 12);
+  });
+
+  describe('hole 8: that lists objects whose page is too large', () => {
+    /** A collection of objects, of which the page that begins at `continue` has `limit`. */
+    const serve = (objects: readonly object[]) => {
+      const texts = objects.map((object) => JSON.stringify(object));
+      server.always((response, { url }) => {
+        const { searchParams } = new URL(url, server.url);
+        const from = Number(searchParams.get('continue') ?? 0);
+        const to = from + Number(searchParams.get('limit'));
+        const next = to < texts.length ? { continue: String(to) } : {};
+        const metadata = JSON.stringify({ resourceVersion: '9', ...next });
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(`{"metadata":${metadata},"items":[${texts.slice(from, to).join(',')}]}`);
+      });
+    };
+    const names = Array.from({ length: 100 }, (_, at) => `j${at}`);
+    const listed = async () => {
+      const client = connect();
+      return (await client.list(path, { signal }, ({ metadata }) => metadata?.name)).items;
+    };
+
+    it('asks for the same page with fewer objects where they have too many bytes', async () => {
+      const source = 'x'.repeat(700_000);
+      serve(names.map((name) => ({ metadata: { name }, spec: { source } })));
+      expect(await listed()).to.deep.equal(names);
+      expect(limits().slice(0, 3)).to.deep.equal([250, 125, 62]);
+      expect(server.requests.length).to.be.at.most(5);
+    });
+
+    it('asks for the same page with fewer objects where they have too many values', async () => {
+      const ownerReferences = Array.from({ length: 5000 }, () => ({}));
+      serve(names.map((name) => ({ metadata: { name, ownerReferences } })));
+      expect(await listed()).to.deep.equal(names);
+      expect(limits().slice(0, 3)).to.deep.equal([250, 125, 62]);
+    });
+
+    it('asks for the page behind a good one again, and not for the good one', async () => {
+      const many = Array.from({ length: 300_000 }, () => []);
+      const large = (name: string) => ({ metadata: { name }, spec: { many } });
+      const small = (name: string) => ({ metadata: { name } });
+      const objects = Array.from({ length: 252 }, (_, at) => (at < 250 ? small : large)(`j${at}`));
+      serve(objects);
+      expect(await listed()).to.deep.equal(objects.map(({ metadata }) => metadata.name));
+      const tokens = server.requests.map(({ url }) => new URL(url, server.url).searchParams.get('continue'));
+      expect(tokens.filter((token) => token === null)).to.have.length(1);
+    });
+
+    it('reads an object that has as many values as an API server takes, also by itself and in a watch', async () => {
+      const many = Array.from({ length: 500_000 }, () => []);
+      const large = { metadata: { name: 'large' }, spec: { many } };
+      serve([{ metadata: { name: 'a' } }, large, { metadata: { name: 'b' } }]);
+      expect(await listed()).to.deep.equal(['a', 'large', 'b']);
+      const client = connect();
+      server.next(
+        json(200, large),
+        lines([{ type: 'ADDED', object: large }], (response) => response.end()),
+      );
+      expect(await client.get(one, { signal })).to.have.nested.property('metadata.name', 'large');
+      const options = { signal, resourceVersion: '5', timeoutSeconds: 300, silence: 60_000 };
+      expect(await all(client.watch(path, options))).to.have.length(1);
+    });
   });
 
   it('does not take a yes that is no answer of the API for one', async () => {

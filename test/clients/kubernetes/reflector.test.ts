@@ -388,6 +388,7 @@ describe('the step of a reflector after a failure', () => {
     [failure('kubernetes-server-error', 500), 5, true, 16_000],
     [failure('kubernetes-no-api'), 1, false, 1000],
     [failure('kubernetes-no-api', 404), 1, true, 1000],
+    [failure('kubernetes-too-large'), 1, true, 1000],
     [failure('kubernetes-forbidden', 403), 1, true, 1000],
     [failure('kubernetes-forbidden', 403), 7, true, 60_000],
     [failure('kubernetes-forbidden', 403), 100, true, 60_000],
