@@ -116,8 +116,8 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
     ),
     // The negotiator takes the jobs of each group in turn: with a group of its own, each job would come before those of others.
     accounting_group: {
-      fits: (value) => /^[A-Za-z_][\w.]{0,199}$/.test(value),
-      right: 'the name of a group: letters, digits, "_" and ".", and no macro',
+      fits: (value) => /^\w[\w.-]{0,199}$/.test(value),
+      right: 'the name of a group: letters, digits, "_", "." and "-", and no macro',
     },
     ...Object.fromEntries(
       ['prio', 'priority'].map((key) => [

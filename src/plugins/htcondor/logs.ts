@@ -153,7 +153,8 @@ export class HTCondorLogs implements LogReader {
     // The file may be there, and empty, before the job is submitted.
     if ((text !== undefined && text !== '') || !spooled || !over) return text;
     // It goes to where it was submitted from, as its submit description says.
-    await outputs.bring([workerId], () => client.transferData(`${mine} && (${whereJobs([job])})`, signal));
+    const fetch = () => client.transferData(`${mine} && (${whereJobs([job])})`, signal);
+    await outputs.bring([workerId], fetch, signal);
     return this.#endOf(file);
   }
 

@@ -150,8 +150,7 @@ export function whileDeleting(before: HtcJobStatus, { left, why }: Leftover, now
     message: (
       (left > 0
         ? `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`
-        : 'it goes when its outputs are removed') +
-      whyNamed(left, why)
+        : 'it goes when its outputs are removed') + whyNamed(left, why)
     ).slice(0, longestMessage),
     lastTransitionTime: last?.lastTransitionTime ?? isoSeconds(now),
   };

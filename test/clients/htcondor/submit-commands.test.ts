@@ -231,6 +231,7 @@ describe('commands of a submit description that a third party writes', () => {
       '+MaxRuntime = 1200',
       '+JobFlavour = "longlunch"',
       'accounting_group = group_u_CMS',
+      'accounting_group = 2024prod.higgs-ww',
       '+DESIRED_Sites = "T2_CH_CERN"',
       '+WantGlidein = true',
       '+ProjectName = "x"',

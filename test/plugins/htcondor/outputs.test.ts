@@ -10,6 +10,7 @@ import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+import { until } from '../../support/until.ts';
 
 describe('outputs that lie in the spool of a schedd', () => {
   const { signal } = new AbortController();
@@ -19,11 +20,13 @@ describe('outputs that lie in the spool of a schedd', () => {
   let fetched: number[][];
   /** What a fetch writes of each output. */
   let isCut: boolean;
+  /** Whether the queue has no job. */
+  let isGone: boolean;
 
   beforeEach(async () => {
     directory = join(temporaryDirectory(), 'outputs');
     mkdirSync(directory);
-    [fetched, isCut] = [[], false];
+    [fetched, isCut, isGone] = [[], false, false];
     left = await madeFor(1, 2, 3);
   });
 
@@ -48,7 +51,9 @@ describe('outputs that lie in the spool of a schedd', () => {
     }));
     const client = {
       queueAs: async (_: unknown, constraint: string) =>
-        ads.filter(({ ClusterId }) => constraint.includes(`"${ClusterId}"`)).map((ad) => jobOf(ad, true)),
+        (isGone ? [] : ads)
+          .filter(({ ClusterId }) => constraint.includes(`"${ClusterId}"`))
+          .map((ad) => jobOf(ad, true)),
       transferData: async (constraint: string) => {
         const some = ids.filter((id) => constraint.includes(`ClusterId == ${id}`));
         fetched.push(some);
@@ -88,10 +93,14 @@ describe('outputs that lie in the spool of a schedd', () => {
     const ask = reader();
     expect(await failure(ask, 1)).to.equal('it was ended');
     await left
-      .bring([2, 3], async () => {
-        for (const id of [2, 3]) writeFileSync(left.pathOf(id), 'ha');
-        throw new Error('it was ended');
-      })
+      .bring(
+        [2, 3],
+        async () => {
+          for (const id of [2, 3]) writeFileSync(left.pathOf(id), 'ha');
+          throw new Error('it was ended');
+        },
+        signal,
+      )
       .catch(() => undefined);
     [isCut, fetched] = [false, []];
     const next = reader(await madeFor());
@@ -103,17 +112,48 @@ describe('outputs that lie in the spool of a schedd', () => {
     expect(fetched).to.have.length(3);
   });
 
-  it('hole 6: that a fetch of a log overwrites are not whole before it is done', async () => {
-    expect(await read(reader(), 1)).to.equal('half and half');
+  it('hole 6: are written by one fetch at a time, and are not whole after one that was cut off', async () => {
+    const at: string[] = [];
     const done = Promise.withResolvers<undefined>();
-    const bringing = left.bring([1], async () => done.promise);
-    const other = left.bring([1], async () => Promise.reject(new Error('cut')));
-    await other.catch(() => undefined);
-    expect(await left.isWhole(1)).to.equal(false);
+    const first = left.bring(
+      [1, 2],
+      async () => {
+        at.push('first');
+        await done.promise;
+        at.push('its end');
+      },
+      signal,
+    );
+    await until('it has begun', () => at.length > 0);
+    const cut = left.bring(
+      [1],
+      async () => {
+        at.push('cut');
+        throw new Error('cut');
+      },
+      signal,
+    );
+    const reading = read(reader(), 2);
+    const over = new AbortController();
+    const given = left.bring([2], async () => void at.push('never'), over.signal);
+    over.abort(new Error('given up'));
+    expect(await given.catch((error: unknown) => (error as Error).message)).to.equal('given up');
+    writeFileSync(left.pathOf(2), 'half and half');
     done.resolve(undefined);
-    await bringing;
-    expect(await left.isWhole(1)).to.equal(true);
+    await first;
+    expect(await cut.catch((error: unknown) => (error as Error).message)).to.equal('cut');
+    expect([await left.isWhole(1), await left.isWhole(2)]).to.deep.equal([false, true]);
+    expect(await reading, 'what came meanwhile is not fetched again').to.equal('half and half');
+    expect(fetched).to.deep.equal([]);
+    expect(at).to.deep.equal(['first', 'its end', 'cut']);
     await left.remove(1);
     expect(await left.bytesOf(1)).to.equal(undefined);
+  });
+
+  it('hole 6: that were cut off are not handed out where the job has left the queue', async () => {
+    isCut = true;
+    expect(await failure(reader(), 1)).to.equal('it was ended');
+    isGone = true;
+    expect(await failure(reader(), 1)).to.match(/^the output of worker 1 was cut off when it was fetched/);
   });
 });

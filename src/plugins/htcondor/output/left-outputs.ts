@@ -42,8 +42,8 @@ const awaited = 'awaited';
 export class LeftOutputs {
   readonly directory: string;
   readonly #files: FileLane;
-  /** How many fetches write the output of a worker now. */
-  readonly #fetches = new Map<number, number>();
+  /** The fetch that writes the output of a worker now: two at once would write the same file. */
+  readonly #fetches = new Map<number, Promise<unknown>>();
 
   constructor(directory: string, files: FileLane) {
     this.directory = directory;
@@ -82,34 +82,57 @@ export class LeftOutputs {
     return (await this.#stat(workerId))?.size;
   }
 
-  /** Whether no fetch was cut off in it. What HTCondor writes by itself, at the end of a job, is whole. */
+  /** Waits while fetches write the outputs of these workers. @throws what the signal says */
+  async settled(workerIds: readonly number[], signal: AbortSignal): Promise<void> {
+    while (workerIds.some((workerId) => this.#fetches.has(workerId))) await this.#fetchOf(workerIds, signal);
+  }
+
+  /** Waits for the fetches that are under way now. @throws what the signal says */
+  async #fetchOf(workerIds: readonly number[], signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const aborted = Promise.withResolvers<never>();
+    const stop = () => {
+      aborted.reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', stop);
+    try {
+      const fetches = workerIds.flatMap((workerId) => this.#fetches.get(workerId) ?? []);
+      await Promise.race([Promise.allSettled(fetches), aborted.promise]);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** Whether no fetch was cut off in it, or is under way. What HTCondor writes by itself, at the end of a job, is whole. */
   async isWhole(workerId: number): Promise<boolean> {
     return this.#files.run('a look at an output', async () => !(await isThere(this.#partialOf(workerId))));
   }
 
-  /** Fetches outputs anew, into their files: until one has come, it is not whole, also after a restart. @throws what the fetch does */
-  async bring(workerIds: readonly number[], fetch: () => Promise<void>): Promise<void> {
+  /**
+   * Fetches outputs anew, into their files: until one has come, it is not whole, also after a restart. It waits while another fetch writes
+   * one of them.
+   * @throws what the fetch does
+   */
+  async bring(workerIds: readonly number[], fetch: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const ours: number[] = [];
     for (const workerId of workerIds) if ((await this.#stat(workerId)) !== undefined) ours.push(workerId);
-    const count = (workerId: number, by: number) => {
-      const left = (this.#fetches.get(workerId) ?? 0) + by;
-      if (left > 0) this.#fetches.set(workerId, left);
-      else this.#fetches.delete(workerId);
-      return left;
-    };
-    for (const workerId of ours) count(workerId, 1);
-    let hasCome = false;
+    // Nothing may come between the look and the fetch.
+    while (ours.some((workerId) => this.#fetches.has(workerId))) await this.#fetchOf(ours, signal);
+    const work = this.#bring(ours, fetch);
+    for (const workerId of ours) this.#fetches.set(workerId, work);
     try {
-      for (const workerId of ours)
-        await this.#files.run('marking an output', () => touch(this.#partialOf(workerId), undefined));
-      await fetch();
-      hasCome = true;
+      await work;
     } finally {
-      const last = ours.filter((workerId) => count(workerId, -1) === 0);
-      if (hasCome)
-        for (const workerId of last)
-          await this.#files.run('marking an output', () => rm(this.#partialOf(workerId), { force: true }));
+      for (const workerId of ours) this.#fetches.delete(workerId);
     }
+  }
+
+  async #bring(workerIds: readonly number[], fetch: () => Promise<void>): Promise<void> {
+    for (const workerId of workerIds)
+      await this.#files.run('marking an output', () => touch(this.#partialOf(workerId), undefined));
+    await fetch();
+    for (const workerId of workerIds)
+      await this.#files.run('marking an output', () => rm(this.#partialOf(workerId), { force: true }));
   }
 
   #partialOf(workerId: number): string {

@@ -1,3 +1,4 @@
+import { ThresherError } from '../../../worker/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { LeftOutput, OutputReader } from '../../contracts/output-reader.ts';
 import { fetchSpooled, type SpoolParts } from './spooled.ts';
@@ -25,12 +26,19 @@ export class HTCondorOutputs implements OutputReader {
 
   async open({ workerId }: Worker, signal: AbortSignal): Promise<LeftOutput | undefined> {
     const { outputs } = this.#parts.schedd;
+    await outputs.settled([workerId], signal);
     let bytes = await outputs.bytesOf(workerId);
     const isCut = bytes !== undefined && !(await outputs.isWhole(workerId));
     // A job of a schedd without a spool brings it before it ends.
     if (bytes === 0 || isCut) {
       await this.#fetched(workerId, isCut, signal);
       bytes = await outputs.bytesOf(workerId);
+      // The job may have left the queue, with all that it left in the spool.
+      if (bytes !== undefined && bytes > 0 && !(await outputs.isWhole(workerId)))
+        throw new ThresherError(
+          'output-awaited',
+          `the output of worker ${workerId} was cut off when it was fetched, and cannot be fetched again: its job is in the queue no more, or is fetched by another call`,
+        );
     }
     return bytes === undefined || bytes === 0 ? undefined : outputs.open(workerId, bytes);
   }

@@ -38,7 +38,6 @@ export async function fetchSpooled(
   if (over.length === 0) return;
   const which = whereJobs(over.map(({ id }) => id));
   const workers = over.flatMap(({ workerId }) => workerId ?? []);
-  await schedd.outputs.bring(workers, () =>
-    schedd.client.transferData(`${schedd.mine} && (${which})`, signal),
-  );
+  const fetch = () => schedd.client.transferData(`${schedd.mine} && (${which})`, signal);
+  await schedd.outputs.bring(workers, fetch, signal);
 }

@@ -105,7 +105,7 @@ const ofTemplateAlone: ReadonlySet<string> = new Set(['accountinggroup', 'niceus
 /** @throws ThresherError `payload-wrong` where an expression of the payload, which may be undefined, would stand beside a time of the template */
 function shorterOfBoth(text: string, before: string | undefined): string {
   if (before === undefined) return text;
-  if (/^\d{1,9}$/.test(text)) return shorterOf(text, before, {});
+  if (/^[1-9]\d{0,8}$/.test(text)) return shorterOf(text, before, {});
   throw new ThresherError(
     'payload-wrong',
     `payload/submit: ${text} cannot stand beside ${before} of the template of the queue: write a whole number`,

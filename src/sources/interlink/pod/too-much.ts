@@ -1,19 +1,14 @@
 import type { Container, Pod } from '../../../clients/interlink/wire.ts';
 import type { Payload } from '../../../plugins/contracts/index.ts';
 import { payloadBounds, payloadProblems as wrongIn } from '../../../worker/payload-check.ts';
-import { disabledIn } from './disabled.ts';
 import type { Room } from './environment.ts';
 import { type PodProblem, problem } from './problem.ts';
-
-/** Containers of one Pod: each has two files in its job. */
-export const mostContainers = payloadBounds.files / 2;
-/** Containers in each list of a status: those of the job, and as many that stay in the cluster. */
-export const mostShown = 2 * mostContainers;
 
 /** Of one Pod. An API server takes 1.5 MiB in an object. */
 const podBounds = {
   bytes: 2 * 1024 * 1024,
-  containers: mostContainers,
+  /** Each has two files in its job. */
+  containers: payloadBounds.files / 2,
   volumes: 500,
   /** Each `--bind` is one of every container. */
   mounts: 500,
@@ -37,14 +32,6 @@ export function tooMuchIn({ metadata, spec }: Pick<Pod, 'metadata' | 'spec'>): r
   const wrong = (['containers', 'volumes', 'mounts', 'items', 'imagePullSecrets'] as const).flatMap((what) =>
     counts[what] > podBounds[what] ? [tooMany(what, counts[what])] : [],
   );
-  const kept = disabledIn({ metadata }, 'containers').size + disabledIn({ metadata }, 'initContainers').size;
-  if (kept > mostContainers)
-    wrong.push(
-      problem(
-        '/pod/metadata/annotations',
-        `the Pod keeps ${kept} containers in the cluster; it may keep ${mostContainers}`,
-      ),
-    );
   const bytes = Buffer.byteLength(JSON.stringify([metadata, spec]));
   if (bytes <= podBounds.bytes) return wrong;
   return [...wrong, problem('/pod', `the Pod has ${bytes} bytes; it may have ${podBounds.bytes} (2 MiB)`)];

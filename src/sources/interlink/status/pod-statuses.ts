@@ -3,7 +3,6 @@ import type { PodStatus } from '../../../clients/interlink/wire.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { bounds } from '../bounds.ts';
 import { identityOf } from '../identity.ts';
-import { mostShown } from '../pod/too-much.ts';
 import type { PodBook } from '../pods/pod-book.ts';
 import type { TrackedPod } from '../pods/tracked-pod.ts';
 import { waitText } from '../pods/wait.ts';
@@ -95,6 +94,5 @@ export class PodStatuses {
 function imagesOf(
   containers: readonly { readonly name: string; readonly image?: string }[] | null | undefined,
 ) {
-  // All of them have one state.
-  return (containers ?? []).slice(0, mostShown).map(({ name, image = '' }) => ({ name, image }));
+  return (containers ?? []).map(({ name, image = '' }) => ({ name, image }));
 }

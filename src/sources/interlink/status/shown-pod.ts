@@ -1,12 +1,8 @@
 import type { NamedPod } from '../../../clients/interlink/schemas.ts';
 import { disabledIn } from '../pod/disabled.ts';
-import { mostContainers } from '../pod/too-much.ts';
 import type { ShownContainer, ShownPod } from './status.ts';
 
-/**
- * A Pod that was accepted, with the containers that the virtual kubelet left out of /create and lists in /status: as many of them as a Pod
- * may keep in the cluster, whatever an earlier version accepted.
- */
+/** A Pod that was accepted, with the containers that the virtual kubelet left out of /create and lists in /status. */
 export function shownPod(accepted: ShownPod, { metadata, spec }: NamedPod): ShownPod {
   const { uid, name, namespace } = accepted;
   const withMore = (list: 'containers' | 'initContainers'): readonly ShownContainer[] => {
@@ -19,9 +15,7 @@ export function shownPod(accepted: ShownPod, { metadata, spec }: NamedPod): Show
     const more = others.filter((one) => disabled.has(one.name));
     return [
       ...known,
-      ...more
-        .slice(0, mostContainers)
-        .map((one) => ({ name: one.name, image: one.image ?? '', isOff: true as const })),
+      ...more.map((one) => ({ name: one.name, image: one.image ?? '', isOff: true as const })),
     ];
   };
   return {

@@ -110,7 +110,7 @@ describe('commands of a payload in a submit description', () => {
     );
     expect(last('MY.MaxRuntime: A * 2', { '+MaxRuntime': '9' })).to.equal('+MaxRuntime = min({9, A * 2})');
     expect(last('', { '+MaxRuntime': '1200 + 1' })).to.equal('+MaxRuntime = 1200 + 1');
-    for (const value of ['undefined', '-1', '1200 + 1'])
+    for (const value of ['undefined', '-1', '0', '1200 + 1'])
       expect(() => last('MY.MaxRuntime: "60"', { '+MaxRuntime': value })).to.throw(/write a whole number$/);
   });
 
