@@ -33,11 +33,6 @@ export const htcjobErrors = {
     remedy:
       'Create it, or bind the ClusterRole `thresher-htcjob-secrets` to the operator in its namespace; the jobs are submitted then. Or mark it as `optional` in `spec.secrets`, as long as the HTCJob has no `status.uniqId`.',
   },
-  'htcjob-turn': {
-    meaning:
-      'The HTCJobs of its namespace that were asked for and have no workers yet hold all the memory that thresher gives to their scripts: 64 MiB, which the namespaces share.',
-    remedy: 'Nothing to do: its jobs are asked for when others have workers. Shorter scripts wait less.',
-  },
   'htcjob-not-imported': {
     meaning: 'htc-operator submitted the jobs of this HTCJob: to submit them again would run them twice.',
     remedy:

@@ -180,13 +180,7 @@ function isJobCount(count: unknown): boolean {
 }
 
 /** Number of jobs that a resource asks for. htc-operator wrote a 0 into resources that did not say it. */
-export function jobCount({
-  queue,
-  script,
-}: {
-  readonly queue?: number;
-  readonly script: Pick<HtcJobScript, 'queue'>;
-}): number {
+export function jobCount({ queue, script }: Pick<HtcJobSpec, 'queue' | 'script'>): number {
   return queue || script.queue || 1;
 }
 

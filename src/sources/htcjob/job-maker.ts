@@ -22,9 +22,12 @@ export interface JobMaker {
 }
 
 /** The mistakes in a resource; what keeps it from being looked at is one, too. */
-export function problemsOf(spec: HtcJobSpec, maker: Pick<JobMaker, 'problems'>): readonly SpecProblem[] {
+export function problemsOf(
+  { spec, source = '' }: { readonly spec: HtcJobSpec; readonly source: string | undefined },
+  maker: Pick<JobMaker, 'problems'>,
+): readonly SpecProblem[] {
   try {
-    return maker.problems(spec);
+    return maker.problems({ ...spec, script: { ...spec.script, source } });
   } catch (error) {
     return [{ at: '/spec', message: messageOf(error) }];
   }

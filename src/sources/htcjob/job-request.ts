@@ -1,45 +1,11 @@
 import type { Payload, Request } from '../../plugins/contracts/index.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
-import { type HtcJobSpec, jobCount } from '../../clients/htcjob/resource.ts';
+import { jobCount } from '../../clients/htcjob/resource.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import type { JobMaker, JobToMake } from './job-maker.ts';
 import { requirementsOf } from './needs.ts';
 import type { Tracked } from './tracked.ts';
-
-/** Most bytes of specs that requests hold in memory, of all namespaces that have any, about. */
-const mostHeld = 64 * 1024 * 1024;
-
-/**
- * The specs that requests hold until their jobs have workers. The requests of one HTCJob share its spec. Namespaces share the room, so that those of
- * one user, which no queue may ever take, hold back no other's; and one HTCJob of each namespace always has room.
- */
-export class HeldSpecs {
-  /** By uid. */
-  readonly #held = new Map<string, { readonly namespace: string; readonly bytes: number }>();
-  /** By namespace. */
-  readonly #bytes = new Map<string, number>();
-
-  /** @returns false where the HTCJob has to wait for its turn */
-  take({ uid, meta: { namespace }, size }: Pick<Tracked, 'uid' | 'meta' | 'size'>): boolean {
-    if (this.#held.has(uid)) return true;
-    const before = this.#bytes.get(namespace) ?? 0;
-    const namespaces = this.#bytes.size + (before === 0 ? 1 : 0);
-    if (before > 0 && before + size > mostHeld / namespaces) return false;
-    this.#held.set(uid, { namespace, bytes: size });
-    this.#bytes.set(namespace, before + size);
-    return true;
-  }
-
-  release(uid: string): void {
-    const held = this.#held.get(uid);
-    if (held === undefined) return;
-    this.#held.delete(uid);
-    const left = (this.#bytes.get(held.namespace) ?? 0) - held.bytes;
-    if (left > 0) this.#bytes.set(held.namespace, left);
-    else this.#bytes.delete(held.namespace);
-  }
-}
 
 type Common = Pick<JobRequest, 'requirements' | 'groupId'>;
 
@@ -91,11 +57,14 @@ function requestsFor({ resource, secrets, indexes, maker }: JobsToAsk): Readonly
 
 /** @throws ThresherError `htcjob-secret`, those of the server, and why a payload cannot be made */
 export async function requestsOf(
-  { meta, spec }: Pick<Tracked, 'meta'> & { readonly spec: HtcJobSpec },
+  { meta, spec, source: known }: Pick<Tracked, 'meta' | 'spec' | 'source'>,
   indexes: readonly number[],
   { cluster, maker }: { readonly cluster: HtcJobCluster; readonly maker: JobMaker },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, Request>> {
+  const source = known ?? (await cluster.read(meta, signal))?.spec.script.source;
+  if (source === undefined) return new Map();
   const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
-  return requestsFor({ resource: { metadata: meta, spec }, indexes, secrets, maker });
+  const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
+  return requestsFor({ resource, indexes, secrets, maker });
 }

@@ -8,7 +8,6 @@ export const looks = {
   failed: 5000,
   secret: 5000,
   longestSecret: 60_000,
-  turn: 10_000,
   queue: 30_000,
 } as const;
 /** Longest timer: a look too many does no harm. */
@@ -22,7 +21,6 @@ export function nextLook({
 }: Pick<Tracked, 'asked' | 'waiting' | 'secretLooks'>): number {
   if (asked.size > 0) return looks.waiting;
   if (waiting === undefined) return Infinity;
-  if (waiting.code === 'htcjob-turn') return looks.turn;
   if (waiting.code !== 'htcjob-secret') return looks.queue;
   // Thousands that wait for Secrets which never come must not take all that the server allows us.
   return Math.min(looks.secret * 2 ** (secretLooks - 1), looks.longestSecret);

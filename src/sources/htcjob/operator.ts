@@ -17,13 +17,12 @@ import { HtcJobCluster } from './cluster.ts';
 import { type CollectionHandlers, Collections } from './collections.ts';
 import { EventWriter } from './events.ts';
 import { hasEnded } from './facts.ts';
-import { type Followed, kept } from './followed.ts';
 import { EventDoor, noEvents } from './job/event-door.ts';
 import type { JobKey } from '../job-key.ts';
 import type { JobMaker } from './job-maker.ts';
 import { LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
-import type { JobReport } from '../../clients/htcjob/resource.ts';
+import type { HtcJob, JobReport } from '../../clients/htcjob/resource.ts';
 import { QueueWaker } from './queue-waker.ts';
 import type { OperatorClient, OperatorHost } from './operator-host.ts';
 import { type KeeperParts, OutputKeeper } from './output/keeper.ts';
@@ -207,7 +206,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
 
   /** A watch tells of the resources. */
   #handlers(synced: () => void): CollectionHandlers {
-    const upsert = (object: Followed) => {
+    const upsert = (object: HtcJob) => {
       const tracked = this.#tracked.get(object.metadata.uid);
       if (tracked === undefined) this.#tracked.set(object.metadata.uid, new Tracked(object));
       else if (!tracked.update(object)) return;
@@ -279,7 +278,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     try {
       const object = await cluster.read(tracked.meta, signal);
       if (object === undefined) tracked.isGone = true;
-      else tracked.update(kept(object));
+      else tracked.update(object);
     } catch (error) {
       if (!signal.aborted)
         this.#host.log.debug('HTCJob not read', { htcjob: tracked.name, ...toReason(error) });

@@ -8,15 +8,14 @@ import type { Reason } from '../../worker/reason.ts';
 import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
-import { kept } from './followed.ts';
-import { HeldSpecs, requestsOf } from './job-request.ts';
+import { requestsOf } from './job-request.ts';
 import { type JobMaker, problemsOf } from './job-maker.ts';
 import type { Outputs } from './output/outputs.ts';
 import type { Judgement } from './judge.ts';
 import { longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import type { QueueWaker } from './queue-waker.ts';
-import type { HtcJobSpec, HtcJobStatus, SpecProblem } from '../../clients/htcjob/resource.ts';
+import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import { isSame } from './same-status.ts';
 import { isHeld, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
@@ -38,8 +37,10 @@ export interface StepperParts {
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
 type Next = number | undefined;
 
-/** Most bytes of scripts that one submission of a resource takes. */
+/** Most bytes of scripts that the requests of one resource hold at a time. */
 const mostBytes = 64 * 1024 * 1024;
+/** Longest script, by the schema of the resource. */
+const mostScriptBytes = 1_000_000;
 /**
  * Brings one resource a step on: towards its jobs, its status, or its end. A step reads all from the resource and the database, so a
  * crash at any place repeats a step and nothing more.
@@ -47,7 +48,6 @@ const mostBytes = 64 * 1024 * 1024;
 export class Stepper {
   readonly #parts: StepperParts;
   readonly #notices: Notices;
-  readonly #held = new HeldSpecs();
 
   constructor(parts: StepperParts) {
     this.#parts = parts;
@@ -56,15 +56,6 @@ export class Stepper {
 
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
   async step(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    try {
-      return await this.#step(tracked, signal);
-    } finally {
-      tracked.endStep();
-      if (tracked.asked.size === 0) this.#held.release(tracked.uid);
-    }
-  }
-
-  async #step(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     const { factoryId, cluster, clock } = this.#parts;
     if (tracked.isGone) return this.#endLost(tracked);
     const { factory = factoryId, uniqId } = tracked.status ?? {};
@@ -94,8 +85,7 @@ export class Stepper {
     }
     await this.#restore(tracked);
     // Jobs that were submitted run on, whatever a later version or other settings would say of their spec.
-    const problems = tracked.isClaimed ? [] : await this.#problems(tracked, signal);
-    if (problems === undefined) return 0;
+    const problems = tracked.isClaimed ? [] : (tracked.problems ??= problemsOf(tracked, this.#parts.maker));
     const now = clock.now();
     const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
     const judgement = tracked.judge(isLate || problems.length > 0);
@@ -110,7 +100,7 @@ export class Stepper {
     if (isLate)
       await this.#end(tracked, tracked.open, `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`);
     else await this.#end(tracked, judgement.toEnd, `HTCJob ${tracked.name} is suspended`);
-    if (!(await this.#ask(tracked, judgement, signal))) return 0;
+    if (!(await this.#ask(tracked, judgement, signal))) return undefined;
     tracked.holdReason = await this.#holdReason(judgement);
     const stopped = stoppedBy(tracked.spec, problems, isLate);
     const status = this.#status(tracked, judgement, stopped);
@@ -124,28 +114,6 @@ export class Stepper {
       tracked.deadline === undefined || isLate ? Infinity : Math.min(tracked.deadline - now, longestLook);
     const next = Math.min(nextLook(tracked), untilDeadline);
     return next === Infinity ? undefined : next;
-  }
-
-  /** The mistakes in its spec, which is judged once. @returns undefined where it is gone, or has changed since */
-  async #problems(tracked: Tracked, signal: AbortSignal): Promise<readonly SpecProblem[] | undefined> {
-    if (tracked.problems !== undefined) return tracked.problems;
-    const spec = await this.#whole(tracked, signal);
-    if (spec !== undefined) tracked.problems = problemsOf(spec, this.#parts.maker);
-    return tracked.problems;
-  }
-
-  /** The whole spec, of which the short parts alone may be in memory. @returns undefined where it is gone, or has changed since */
-  async #whole(tracked: Tracked, signal: AbortSignal): Promise<HtcJobSpec | undefined> {
-    if (tracked.whole !== undefined) return tracked.whole;
-    const { resourceVersion } = tracked.meta;
-    const object = await this.#parts.cluster.read(tracked.meta, signal);
-    tracked.isGone = object === undefined;
-    if (object === undefined) return undefined;
-    tracked.update(kept(object));
-    // The watch tells nothing new of this version any more.
-    if (object.metadata.resourceVersion !== resourceVersion) return undefined;
-    tracked.whole = object.spec;
-    return object.spec;
   }
 
   #status(tracked: Tracked, judgement: Judgement, stopped: StatusFacts['stopped']): HtcJobStatus {
@@ -240,19 +208,13 @@ export class Stepper {
       tracked.waiting = queue;
       return true;
     }
-    const next = wanted.slice(0, Math.max(1, Math.floor(mostBytes / Math.max(1, tracked.size))));
+    const size = tracked.source?.length ?? mostScriptBytes;
+    const next = wanted.slice(0, Math.max(1, Math.floor(mostBytes / Math.max(1, size))));
     const indexes = next.map(({ index }) => index);
     if (tracked.queue !== queue || indexes.some((index) => !tracked.asked.has(index))) {
-      if (!this.#held.take(tracked)) {
-        tracked.asked = new Map();
-        tracked.waiting = itsTurn(tracked);
-        return true;
-      }
-      const spec = await this.#whole(tracked, signal);
-      if (spec === undefined) return false;
       let requests: ReadonlyMap<number, Request>;
       try {
-        requests = await requestsOf({ meta: tracked.meta, spec }, indexes, this.#parts, signal);
+        requests = await requestsOf(tracked, indexes, this.#parts, signal);
       } catch (error) {
         if (isKubernetesError(error)) throw error;
         tracked.asked = new Map();
@@ -351,9 +313,4 @@ export class Stepper {
     tracked.isForgotten = true;
     return undefined;
   }
-}
-
-function itsTurn({ meta: { namespace } }: Pick<Tracked, 'meta'>): Reason {
-  const message = `scripts of other HTCJobs of namespace ${namespace}, which have no workers yet, hold all the memory that is there for them`;
-  return { code: 'htcjob-turn', message };
 }

@@ -4,13 +4,14 @@ import type { WorkerNews } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
-import { emptySpec, type Followed, type FollowedSpec, longestKept } from './followed.ts';
 import { judge, type Judgement } from './judge.ts';
 import { WritePace } from './pace.ts';
 import { takenOverFacts } from './taken-over.ts';
 import { attemptOf, fromRanges } from '../../clients/htcjob/numbers.ts';
 import {
   finalizer,
+  flawOf,
+  type HtcJob,
   type HtcJobSpec,
   type HtcJobStatus,
   isOfHtcOperator,
@@ -18,9 +19,40 @@ import {
   type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
 
-/** Bytes of a stored object: beside its spec, and its status for each job, whose id is there twice. */
-const bytesBesideSpec = 2000;
+/** Bytes of a stored object: beside its script, and its status for each job, whose id is there twice. */
+const bytesBesideScript = 2000;
 const bytesOfJob = 32;
+const emptySpec: HtcJobSpec = { name: '', script: { image: '', command: '', source: '' } };
+
+/**
+ * The parts of an object that are followed. A list holds all objects at once, and kubectl and the server keep the script, which may
+ * have 1 MB, a second and a third time in annotations and managed fields.
+ */
+export function kept({ metadata, spec, status }: HtcJob): HtcJob {
+  const { namespace, name, uid, resourceVersion, generation, finalizers } = metadata;
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  const needsScript = status?.completionTime === undefined && deletionTimestamp === undefined;
+  return {
+    metadata: {
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      ...(generation !== undefined && { generation }),
+      ...(finalizers !== undefined && { finalizers }),
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+    spec: needsScript ? spec : withoutScript(spec),
+    ...(status !== undefined && { status }),
+  };
+}
+
+/** Thousands of them are kept, so each is small. An object of an older schema may have no script at all. */
+function withoutScript(spec: HtcJobSpec): HtcJobSpec {
+  if (flawOf({ spec }) !== undefined) return spec;
+  return { ...spec, script: { ...spec.script, source: '' } };
+}
 
 /** A resource as the operator follows it, with all that is known of its jobs. */
 export class Tracked {
@@ -30,11 +62,9 @@ export class Tracked {
   /** ms UTC. */
   createdAt: number;
   isDeleting: boolean;
-  spec: FollowedSpec;
-  /** Absent of a long one, but in a step that needs it and while its jobs are asked for; of a finished one, and of one whose jobs were all asked for. */
-  whole: HtcJobSpec | undefined;
-  /** Characters of the whole spec, about. */
-  size = 0;
+  /** Absent of a finished one, and of one whose jobs were all asked for: a script may have 1 MB. */
+  source: string | undefined;
+  spec: HtcJobSpec;
   /** As the server has it, or as it was written last. */
   status: HtcJobStatus | undefined;
   /** The server no longer has it. */
@@ -60,8 +90,8 @@ export class Tracked {
   readonly attempts = new Map<number, JobFacts>();
   /** Return codes that its jobs reported, by job number. */
   readonly reports = new Map<number, number>();
-  /** False once all its jobs were asked for: the spec of a retry is read anew. */
-  #needsWhole = true;
+  /** False once all its jobs were asked for: the script of a retry is read anew. */
+  #needsScript = true;
   /** By job number: the index of the attempt that reported. */
   readonly #reporters = new Map<number, number>();
   /** Its requests that have no worker yet, by index. */
@@ -81,7 +111,7 @@ export class Tracked {
   /** Nothing of it is left to be done. */
   isForgotten = false;
 
-  constructor(object: Followed) {
+  constructor(object: HtcJob) {
     this.uid = object.metadata.uid;
     this.meta = object.metadata;
     this.createdAt = 0;
@@ -91,8 +121,8 @@ export class Tracked {
   }
 
   /** @returns whether anything is new: the watch tells of our own writes, too. */
-  update(object: Followed): boolean {
-    const { metadata, spec, status, whole, size } = object;
+  update(object: HtcJob): boolean {
+    const { metadata, spec, status } = object;
     const { namespace, name, uid, resourceVersion, finalizers, generation } = metadata;
     if (isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
@@ -100,20 +130,18 @@ export class Tracked {
     this.#wasNew ||= !this.hasFinalizer;
     if (this.generation !== generation) {
       this.problems = undefined;
-      this.whole = undefined;
-      this.#needsWhole = true;
+      this.#needsScript = true;
     }
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
     this.isDeleting = metadata.deletionTimestamp !== undefined;
     this.status = status;
-    this.flaw = object.flaw;
+    this.flaw = flawOf(object);
     if (this.flaw !== undefined) return !isSame;
-    this.size = size;
-    this.bytes = size + bytesBesideSpec + jobCount(spec) * bytesOfJob;
-    const isOver = this.isFinished || this.isDeleting || !this.#needsWhole;
-    this.whole = isOver ? undefined : (whole ?? this.whole);
-    this.spec = spec;
+    const { source } = spec.script;
+    this.bytes = source.length + bytesBesideScript + jobCount(spec) * bytesOfJob;
+    this.source = this.isFinished || this.isDeleting || !this.#needsScript ? undefined : source;
+    this.spec = withoutScript(spec);
     return !isSame;
   }
 
@@ -132,19 +160,14 @@ export class Tracked {
     for (const index of requests.keys()) this.#offered.add(index);
   }
 
-  /** A long spec is in memory for one step, and while requests have it anyway. */
-  endStep(): void {
-    if (this.size > longestKept && this.asked.size === 0) this.whole = undefined;
-  }
-
   /** @param forGood its script is needed no more */
   stopAsking(forGood: boolean): void {
     this.asked = new Map();
     this.askedAt = undefined;
     this.waiting = undefined;
     if (!forGood) return;
-    this.whole = undefined;
-    this.#needsWhole = false;
+    this.source = undefined;
+    this.#needsScript = false;
   }
 
   get hasFinalizer(): boolean {

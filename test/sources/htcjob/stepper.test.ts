@@ -1,7 +1,6 @@
 /** The steps of one resource: what a crash, a delay or another writer must not spoil. */
 import { expect } from 'chai';
-import type { HtcJob, HtcJobSpec, HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
-import type { Tracked } from '../../../src/sources/htcjob/tracked.ts';
+import type { HtcJob, HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { askedOf, firstRetry, newsOf, StepperSite } from '../../support/htcjob-stepper.ts';
 
@@ -273,71 +272,6 @@ describe('a step of a HTCJob', () => {
     expect(askedOf(tracked)).to.deep.equal([]);
     await site.step(tracked);
     expect(askedOf(tracked)).to.have.length(1);
-  });
-
-  describe('hole 8: keeps no long spec in memory', () => {
-    const source = 'x'.repeat(240_000);
-    const long = (name: string, more: Partial<HtcJobSpec> = {}) =>
-      htcJob({ script: { image: 'centos', command: 'sh', source }, ...more }, name);
-    /** Those whose bytes are in memory. */
-    const holding = (all: readonly Tracked[]) => all.filter((one) => JSON.stringify(one).includes(source));
-
-    it('before its first step, nor while no queue takes it, and reads it when its turn comes', async () => {
-      site.queue = { code: 'no-such-queue', message: 'there is no queue NONE' };
-      const all = Array.from({ length: 50 }, (_, at) => site.track(long(`j${at}`)));
-      expect(holding(all)).to.have.length(0);
-      for (const tracked of all) await site.step(tracked);
-      expect(holding(all)).to.have.length(0);
-      // It was judged when it came, and not again.
-      for (const tracked of all) await site.step(tracked);
-      expect(site.reads).to.deep.equal(all.map(({ meta }) => meta.name));
-      site.queue = 'Q';
-      const [first] = all;
-      await site.step(first!);
-      await site.step(first!);
-      expect(site.reads.slice(50)).to.deep.equal(['j0']);
-      const [request] = first!.asked.values();
-      const script = request?.payload?.files?.find(({ name }) => name === 'script.sh');
-      expect(Buffer.from(String(script?.content), 'base64').toString()).to.equal(source);
-    });
-
-    it('and judges it when it comes', async () => {
-      site.queue = { code: 'no-such-queue', message: 'there is no queue NONE' };
-      await site.step(site.track(long('wrong', { htcopts: 'queue 5' })));
-      expect(last()).to.include({ reason: 'Invalid', failed: 1 });
-    });
-
-    it('whose env is long', async () => {
-      const value = source.slice(0, 20_000);
-      const tracked = site.track(htcJob({ env: [{ name: 'A', value }] }));
-      expect(JSON.stringify(tracked)).not.to.contain(value);
-      await site.step(tracked);
-      expect(site.reads).to.deep.equal(['zero']);
-      expect(askedOf(tracked)).to.deep.equal([0]);
-    });
-
-    it('of more HTCJobs than have room at a time: their others wait, and those of another namespace do not', async () => {
-      const all = Array.from({ length: 400 }, (_, at) => site.track(long(`j${at}`)));
-      const turns: unknown[] = [];
-      for (const tracked of all) turns.push(await site.step(tracked));
-      const asked = all.filter((one) => one.asked.size > 0);
-      expect(asked.length).to.equal(Math.floor((64 * 1024 * 1024) / source.length));
-      expect(turns.at(-1)).to.equal(10_000);
-      expect(last()).to.include({ reason: 'HtcjobTurn' }).and.not.to.have.property('uniqId');
-      expect(holding(all)).to.deep.equal(asked);
-      const other = site.track(long('other'), undefined, { namespace: 'other' });
-      await site.step(other);
-      expect(askedOf(other)).to.deep.equal([0]);
-      // Those that have their workers make room.
-      for (const tracked of asked.slice(0, 200)) {
-        tracked.hear(newsOf(tracked.uid, 0, 'running'));
-        await site.step(tracked);
-      }
-      const late = all.at(-1)!;
-      await site.step(late);
-      expect(askedOf(late)).to.deep.equal([0]);
-      expect(last()).to.include({ uniqId: late.uid });
-    });
   });
 
   it('hole 8: refuses a number of jobs that an older schema let through', async () => {
