@@ -224,7 +224,8 @@ export class KubernetesClient {
     record: (object: KubernetesObject) => R | undefined,
   ): Promise<Listed<R>> {
     const { labelSelector, fieldSelector } = options;
-    let { limit = 250 } = options;
+    const { limit: full = 250 } = options;
+    let limit = full;
     const items: R[] = [];
     const accept = options.metadataOnly ? metadataTypes.list : undefined;
     const pageAfter = (next: string | undefined): PageAsked => {
@@ -246,6 +247,8 @@ export class KubernetesClient {
         continue;
       }
       const { page, early, ahead } = read;
+      // One large object must not make the rest of a long list slow: its continue token lives for some minutes.
+      limit = Math.min(full, 2 * limit);
       bytes += read.bytes;
       if (bytes > longestList) throw noApi(asked, `a list of more than ${longestList} bytes`);
       // Unknown is never zero: what is no list has not said that there is nothing.

@@ -212,6 +212,7 @@ export class Stepper {
     const next = wanted.slice(0, Math.max(1, Math.floor(mostBytes / Math.max(1, size))));
     const indexes = next.map(({ index }) => index);
     if (tracked.queue !== queue || indexes.some((index) => !tracked.asked.has(index))) {
+      const { generation } = tracked;
       let requests: ReadonlyMap<number, Request>;
       try {
         requests = await requestsOf(tracked, indexes, this.#parts, signal);
@@ -222,6 +223,8 @@ export class Stepper {
         tracked.secretLooks = tracked.waiting.code === 'htcjob-secret' ? tracked.secretLooks + 1 : 0;
         return true;
       }
+      // Its user may have changed it while its Secrets were read: what it is now is not judged yet.
+      if (!tracked.isClaimed && tracked.generation !== generation) return false;
       if (!(await this.#claim(tracked, judgement, signal))) return false;
       tracked.ask(requests);
       tracked.queue = queue;

@@ -296,6 +296,14 @@ describe('a client of the Kubernetes API', () => {
       expect(limits().slice(0, 3)).to.deep.equal([250, 125, 62]);
     });
 
+    it('asks for more objects again behind one that is large', async () => {
+      const many = Array.from({ length: 410_000 }, () => []);
+      const more = Array.from({ length: 600 }, (_, at) => `k${at}`);
+      serve([{ metadata: { name: 'large' }, many }, ...more.map((name) => ({ metadata: { name } }))]);
+      expect(await listed()).to.deep.equal(['large', ...more]);
+      expect(server.requests.length).to.be.at.most(25);
+    });
+
     it('asks for the page behind a good one again, and not for the good one', async () => {
       const many = Array.from({ length: 300_000 }, () => []);
       const large = (name: string) => ({ metadata: { name }, spec: { many } });

@@ -207,6 +207,21 @@ describe('a step of a HTCJob', () => {
       expect(site.notes.map(({ reason }) => reason)).to.deep.equal(['JobsLeft']);
     });
 
+    it('claims no spec that was changed while its Secrets were read', async () => {
+      const before = htcJob({ secrets: [{ name: 'login' }] });
+      const tracked = site.track(before);
+      const after = htcJob({ secrets: [{ name: 'login' }], htcopts: 'queue 5' });
+      site.secrets.get = () => {
+        tracked.update(site.object({ ...after, metadata: { ...after.metadata, generation: 2 } }));
+        return {};
+      };
+      expect(await site.step(tracked)).to.equal(undefined);
+      expect(site.asked.filter((one) => one.startsWith('status'))).to.deep.equal([]);
+      expect(tracked.asked.size).to.equal(0);
+      await site.step(tracked);
+      expect(last()?.reason).to.equal('Invalid');
+    });
+
     it('hole 6: names what it waits for: that of a worker, and its outputs where these cannot be removed', async () => {
       const steps: string[] = [];
       let isAway = true;
