@@ -52,6 +52,8 @@ export async function startScriptedServer(tls?: ServerOptions): Promise<Scripted
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined);
   });
+  // A test may take longer between two of its requests, on a busy machine.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

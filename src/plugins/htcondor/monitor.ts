@@ -48,7 +48,8 @@ export class HTCondorMonitor implements Monitor {
   readonly #toldRemoving = new Set<string>();
   /** By `cluster.proc`: of jobs that are given up and still in the queue. */
   readonly #verdicts = new Map<string, Observation>();
-  /** Whether the logs were read to their ends once. */
+  /** Whether the logs are being read for the first time. */
+  #isCatchingUp = false;
   #hasHeard = false;
   /** When jobs were counted last, monotonic ms. */
   #countedAt = -Infinity;
@@ -113,8 +114,7 @@ export class HTCondorMonitor implements Monitor {
           results.set(workerId, { kind: 'observed', observation: this.#judged(job, observation) });
         else if (job !== undefined) results.set(workerId, { kind: 'unknown', error: silent(job) });
         // Its end may stand in what is still to be read.
-        else if (schedd.logs.any && !this.#hasHeard)
-          results.set(workerId, { kind: 'unknown', error: unheard });
+        else if (this.#isCatchingUp) results.set(workerId, { kind: 'unknown', error: unheard });
         else if (options(queue, configId).cancelUnknown)
           results.set(workerId, { kind: 'observed', observation: this.#cancelled(workerId) });
         else results.set(workerId, { kind: 'absent' });
@@ -146,9 +146,11 @@ export class HTCondorMonitor implements Monitor {
         this.#countEnded(job, state.observation.status);
       }
     };
+    this.#isCatchingUp = !this.#hasHeard;
     // Of jobs that were submitted meanwhile the log may have spoken before.
     take([]);
     if (await schedd.logs.read(daemon.log, take)) soon = true;
+    this.#isCatchingUp = false;
     this.#hasHeard = true;
     const now = daemon.clock.monotonic();
     const { pollInterval } = this.#options;

@@ -116,8 +116,18 @@ describe('the monitor of HTCondor', () => {
     schedd.logs.follow([{ path, own: true }]);
     const worker = workerOf(1, { handle: { batchID: '7.0' } });
     const check = async () => (await monitor.check([worker], new AbortController().signal)).get(1);
+    const [begun, released] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const read = schedd.logs.read.bind(schedd.logs);
+    schedd.logs.read = async (...of) => {
+      begun.resolve(undefined);
+      await released.promise;
+      return read(...of);
+    };
+    const looking = look();
+    await begun.promise;
     expect(await check()).to.include({ kind: 'unknown' });
-    await look();
+    released.resolve(undefined);
+    await looking;
     expect(await check()).to.nested.include({ kind: 'observed', 'observation.status': 'finished' });
   });
 
