@@ -73,7 +73,9 @@ describe("what goes wrong in Harvester's Kubernetes plugins, and not here", () =
 
   it('2: the intent is in the database before the Job is made, and a daemon killed in between orphans nothing', async () => {
     await using proxy = await FaultProxy.inFrontOf(plane);
-    proxy.inject({ verb: 'create', resource: 'jobs', times: 3, fault: { kind: 'stall', lines: 0 } });
+    // Two requests never arrive. Of the third the answer is lost: its Pod may be seen before this test looks.
+    proxy.inject({ verb: 'create', resource: 'jobs', times: 2, fault: { kind: 'stall' } });
+    proxy.inject({ verb: 'create', resource: 'jobs', times: 1, fault: { kind: 'stall', lines: 0 } });
     const three = { maxWorkers: 3, nQueueLimitWorker: 3 };
     const queues = { Q: kubernetesQueue(space, { queue: three, submitter: { nProcesses: 3 } }) };
     const site = kubernetesSite(plane, { queues }, undefined, { server: proxy.url });
@@ -81,7 +83,8 @@ describe("what goes wrong in Harvester's Kubernetes plugins, and not here", () =
       const daemon = site.start();
       await until('all are asked for', () => proxy.count({ verb: 'create', resource: 'jobs' }) === 3);
       const intents = await site.workers();
-      expect(intents.map(({ status }) => status)).to.deep.equal(['pending', 'pending', 'pending']);
+      expect(intents).to.have.length(3);
+      expect(intents.filter(({ status }) => status === 'pending')).to.have.length.at.least(2);
       daemon.process.kill('SIGKILL');
       await daemon.ended;
       site.start();
