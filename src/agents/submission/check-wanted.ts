@@ -39,11 +39,15 @@ export function hasOrigin(request: unknown): request is { readonly origin: Origi
 /** A sentence on the first mistake in a request, its payload aside (`worker/payload-check.ts`); undefined where there is none. */
 export function whatIsWrong(request: unknown): string | undefined {
   if (!isObject(request)) return `a request is ${shown(request)}, not an object with an origin`;
-  const { origin, requirements, groupId } = request as Partial<Record<keyof Request, unknown>>;
+  const { origin, requirements, groupId, payloadFollows } = request as Partial<
+    Record<keyof Request, unknown>
+  >;
   const inOrigin = whatIsWrongWithOrigin(origin);
   if (inOrigin !== undefined) return inOrigin;
   if (groupId !== undefined && !isText(groupId))
     return `groupId is ${shown(groupId)}: it must be a text of 1 to ${longestText} characters`;
+  if (payloadFollows !== undefined && typeof payloadFollows !== 'boolean')
+    return `payloadFollows is ${shown(payloadFollows)}: it must be true or false`;
   return requirements === undefined ? undefined : whatIsWrongWithNeeds(requirements);
 }
 

@@ -1,7 +1,62 @@
-import type { SubmitOutcome } from '../../plugins/contracts/index.ts';
+import type { Request, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { PayloadStore } from '../../store/payloads.ts';
 import type { Payload } from '../../worker/payload.ts';
+import type { Reason } from '../../worker/reason.ts';
 import type { WorkerToStart } from '../../worker/worker.ts';
+import type { Entry } from './entries.ts';
+import type { Waiting } from './why-waiting.ts';
+
+/** A request with its payload; or no worker can have it, or it was left for another pass. */
+export type BroughtRequest = Request | 'refused' | 'left';
+
+/** The payloads that followed, for workers that are about to be made. */
+export interface Brought {
+  /** By the request as the source asked for it. */
+  readonly outcomes: ReadonlyMap<Request, BroughtRequest>;
+  readonly refused: readonly Waiting[];
+  /** Why some have none. */
+  readonly reasons: readonly Reason[];
+}
+
+/** The named workers that an entry counts. */
+export function namedIn({ requests = [], count }: Entry): readonly Request[] {
+  return requests.slice(0, count);
+}
+
+export function lacksPayload({ payload, payloadFollows = false }: Request): boolean {
+  return payloadFollows && payload === undefined;
+}
+
+/** A request may be of any class: all that it has beside its payload. */
+export function partsOf({ origin, requirements, groupId }: Request): Request {
+  return {
+    origin,
+    ...(requirements !== undefined && { requirements }),
+    ...(groupId !== undefined && { groupId }),
+  };
+}
+
+/** The entries with the payloads that came, and without the requests whose payload was asked for in vain. */
+export function completed(entries: readonly Entry[], { outcomes }: Pick<Brought, 'outcomes'>): Entry[] {
+  if (outcomes.size === 0) return [...entries];
+  return replaced(entries, (request) => {
+    const outcome = outcomes.get(request) ?? request;
+    return typeof outcome === 'string' ? undefined : outcome;
+  });
+}
+
+/** The entries without the requests whose payload has not been asked for. */
+export function complete(entries: readonly Entry[]): Entry[] {
+  return replaced(entries, (request) => (lacksPayload(request) ? undefined : request));
+}
+
+function replaced(entries: readonly Entry[], by: (request: Request) => Request | undefined): Entry[] {
+  return entries.flatMap((entry) => {
+    if (entry.requests === undefined) return [entry];
+    const requests = namedIn(entry).flatMap((request) => by(request) ?? []);
+    return requests.length === 0 ? [] : [{ ...entry, count: requests.length, requests }];
+  });
+}
 
 /**
  * Gives each payload of these workers a name for the store: the id of the first worker that has it. Workers that share one

@@ -10,6 +10,7 @@ import type { QueueRuntime, QueueSource } from '../queue-runtime.ts';
 import { type Answered, hasOrigin, readAnswer } from './check-wanted.ts';
 import { type Entry, entriesOf, keyOf, partOfSlot } from './entries.ts';
 import { type Refusal, summaryOf, whyRefused } from './refusals.ts';
+import { type Brought, type BroughtRequest, lacksPayload, namedIn, partsOf } from './payloads.ts';
 import type { Waiting } from './why-waiting.ts';
 import { scaleDemand } from './worker-maker.ts';
 
@@ -95,6 +96,23 @@ export class SourceAsker {
     };
   }
 
+  /** Brings the payloads that follow. Requests that get none are left out. @throws ThresherError `shutting-down` */
+  async bring(entries: readonly Entry[]): Promise<Brought> {
+    const kinds = Map.groupBy(entries, ({ kind }) => kind);
+    const parts = await Promise.all(
+      [...kinds].map(async ([kind, some]) => {
+        const requests = some.flatMap(namedIn).filter(lacksPayload);
+        return requests.length === 0 ? undefined : this.#asked.get(kind)?.bring(requests);
+      }),
+    );
+    const all = parts.filter((part) => part !== undefined);
+    return {
+      outcomes: new Map(all.flatMap(({ outcomes }) => [...outcomes])),
+      refused: all.flatMap(({ refused }) => refused),
+      reasons: all.flatMap(({ reasons }) => reasons),
+    };
+  }
+
   /** These got their rows: a source may go on to ask for them, and hears of them by its news. */
   recorded(kind: string, origins: readonly OriginKey[]): void {
     this.#asked.get(kind)?.remember(origins);
@@ -173,6 +191,49 @@ class AskedSource {
       const remembered = this.#memory.get(keyOf(this.#kind, origin));
       if (remembered !== undefined) remembered.known = true;
     }
+  }
+
+  async bring(requests: readonly Request[]): Promise<Brought> {
+    const kind = this.#kind;
+    const begun = this.#parts.clock.monotonic();
+    let payloads: unknown;
+    try {
+      payloads = await this.#parts.calls.call(
+        `payloads of source ${kind}`,
+        (signal) =>
+          this.source.payloads?.(requests, signal) ??
+          Promise.reject(new Error('its requests say payloadFollows, and it has no method payloads')),
+      );
+      if (!(payloads instanceof Map)) throw new Error('its payloads are no Map');
+    } catch (error) {
+      if (error instanceof ThresherError && error.code === 'shutting-down') throw error;
+      const { standing } = this.#fail(toReason(error).message, begun);
+      return {
+        outcomes: new Map(requests.map((request) => [request, 'left'])),
+        refused: [],
+        reasons: standing,
+      };
+    }
+    const outcomes = new Map<Request, BroughtRequest>();
+    const refusals: (Refusal & { readonly request: Request })[] = [];
+    for (const request of requests) {
+      const payload = (payloads as ReadonlyMap<Request, Request['payload']>).get(request);
+      const complete = payload === undefined ? undefined : { ...partsOf(request), payload };
+      const reason = complete === undefined ? undefined : whyRefused(complete, this.#runtime);
+      outcomes.set(request, reason === undefined ? (complete ?? 'left') : 'refused');
+      if (reason === undefined) continue;
+      refusals.push({ request, reason });
+      this.#refuse(request, reason);
+    }
+    const refused = refusals.map(({ request, reason }) => ({ kind, requests: [request], reason }));
+    return { outcomes, refused, reasons: summaryOf(kind, refusals) };
+  }
+
+  /** It is left out until the source asks for it with another request. */
+  #refuse({ origin }: Request, refusal: Reason): void {
+    const key = keyOf(this.#kind, origin);
+    const remembered = this.#memory.get(key);
+    if (remembered !== undefined) this.#memory.set(key, { ...remembered, refusal });
   }
 
   async #take({ requests, groups, reasons }: Answered): Promise<Share> {

@@ -9,6 +9,7 @@ import { keyOf, withoutOrigins } from './entries.ts';
 import { IntentRecorder, type Recorded, type RecorderParts } from './intend.ts';
 import { type LimitOptions, type LimitParts, QueueLimits } from './limit.ts';
 import { concludePass, type Conclusion, type Pass } from './pass.ts';
+import { type Brought, complete, completed } from './payloads.ts';
 import { PreflightLog } from './preflight-log.ts';
 import { IntentSettler, type SettlerParts } from './settle.ts';
 import { type AskerParts, SourceAsker, type Wanted } from './source-asker.ts';
@@ -99,20 +100,25 @@ export class SubmitterAgent {
 
   async #submitNew(closed: Reason | undefined): Promise<Conclusion> {
     const asked = this.#sources();
-    const wanted = await this.#asker.ask();
-    if (wanted.entries.length === 0) return this.#wantNothing(wanted, closed);
-    const first = applyLimits(wanted.entries, await this.#limits.look(wanted.entries));
-    if (total(first.groups) === 0) return this.#conclude({ wanted, first });
+    const asking = await this.#asker.ask();
+    if (asking.entries.length === 0) return this.#wantNothing(asking, closed);
+    const first = applyLimits(asking.entries, await this.#limits.look(asking.entries));
+    if (total(first.groups) === 0) return this.#conclude({ wanted: asking, first });
 
     const preflight = await this.#askBackend();
+    // Payloads of workers that the backend has no room for are not brought.
+    const brought = await this.#asker.bring(applyLimits(first.groups, [backendLimiter(preflight)]).groups);
+    const wanted = withRefused(asking, brought);
+    const toMake = completed(first.groups, brought);
     const { final, recorded } = await this.#limits.exclusively(async () => {
       const limits = [...(await this.#limits.lookAgain(wanted.entries)), backendLimiter(preflight)];
       // A source that was made anew meanwhile has not counted these: it would ask for others in their place, and both would come.
       const now = this.#sources();
-      const standing = first.groups.filter(({ kind }) => now.get(kind) === asked.get(kind));
+      const standing = toMake.filter(({ kind }) => now.get(kind) === asked.get(kind));
       const final = applyLimits(standing, limits);
-      if (total(final.groups) === 0 || this.#runtime.replaced === true) return { final, recorded: nothing };
-      const recorded = await this.#recorder.record(final.groups);
+      const groups = complete(final.groups);
+      if (total(groups) === 0 || this.#runtime.replaced === true) return { final, recorded: nothing };
+      const recorded = await this.#recorder.record(groups);
       this.#limits.intentsRecorded(recorded.workers.length);
       return { final, recorded };
     });
@@ -126,7 +132,8 @@ export class SubmitterAgent {
     this.#submissions++;
     const rest = withoutOrigins(wanted.entries, served);
     const closing = applyLimits(rest, await this.#limits.look(rest));
-    return this.#conclude({ wanted, first, final, closing, conflicts }, served);
+    const again = wanted.again || [...brought.outcomes.values()].includes('left');
+    return this.#conclude({ wanted: { ...wanted, again }, first, final, closing, conflicts }, served);
   }
 
   /** Those that run now, by kind. */
@@ -176,6 +183,18 @@ export class SubmitterAgent {
       if (requests !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + requests.length);
     this.#parts.waiting.set(this.#runtime.config.name, { why: [...wanted.refused, ...why], counts });
   }
+}
+
+/** A request whose payload was refused counts as one that is refused at once; others have its room in a pass that is due now. */
+function withRefused(wanted: Wanted, { refused, reasons }: Brought): Wanted {
+  const keys = refused.flatMap(({ kind, requests }) => requests.map(({ origin }) => keyOf(kind, origin)));
+  return {
+    ...wanted,
+    entries: withoutOrigins(wanted.entries, new Set(keys)),
+    refused: [...wanted.refused, ...refused],
+    standing: [...wanted.standing, ...reasons],
+    again: wanted.again || refused.length > 0,
+  };
 }
 
 const onlyFollowed: Reason = { code: 'queue-removed', message: 'followed with an earlier configuration' };

@@ -21,6 +21,8 @@ export interface Request {
   /** Where they differ from the queue's own. */
   readonly requirements?: Partial<Requirements>;
   readonly payload?: Payload;
+  /** It has a payload that `Source.payloads` brings when its worker is about to be made. */
+  readonly payloadFollows?: boolean;
   /** Requests of one group, next to each other, may become one submission. */
   readonly groupId?: string;
 }
@@ -146,6 +148,13 @@ export interface Source<QueueOptions = unknown> {
    * At most 10,000 requests count in one pass; further ones wait for the next.
    */
   wanted(queue: SourceQueue<QueueOptions>, signal: AbortSignal): Promise<Wanted>;
+  /**
+   * Brings the payloads that follow (`payloadFollows`) for workers that are about to be made: thousands of requests may wait for weeks,
+   * and their payloads need not be in memory meanwhile. A request that the answer leaves out gets no worker in this pass; one whose
+   * payload cannot be brought must not be asked for until it can, or it takes the turn of others.
+   * @param requests as `wanted` gave them, in the order of service: it may answer for the first of them and leave the others for a later pass
+   */
+  payloads?(requests: readonly Request[], signal: AbortSignal): Promise<ReadonlyMap<Request, Payload>>;
   /**
    * Takes changes of its workers: each at least once, in order, also after a crash. Those of one call count as taken when the
    * promise is fulfilled; after a rejection or a time-out the same come again, half as many at a time. A source keeps what it

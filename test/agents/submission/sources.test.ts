@@ -206,6 +206,88 @@ describe('sources of a queue', () => {
     expect(origins()).to.deep.equal(['toy job 0']);
   });
 
+  describe('whose payloads follow', () => {
+    const payloadOf = ({ origin: { index } }: Request): Payload => ({ values: { number: String(index) } });
+    /** It brings payloads as a test says, and writes down what it was asked for. */
+    function bringing(some: readonly Request[], bring: (asked: readonly Request[]) => unknown) {
+      const brought: (readonly number[])[] = [];
+      const source = Object.assign(wanting(some), {
+        payloads: async (asked: readonly Request[]) => {
+          brought.push(asked.map(({ origin }) => origin.index));
+          return bring(asked) as ReadonlyMap<Request, Payload>;
+        },
+      });
+      return { source, brought };
+    }
+    const follow = (count: number) => requests(count, { payloadFollows: true });
+    const all = (asked: readonly Request[]) => new Map(asked.map((one) => [one, payloadOf(one)]));
+
+    it('have them brought for as many workers as may be made, and no more', async () => {
+      const { source, brought } = bringing(follow(5), all);
+      const agent = agentOf([queueSource('toy', source)], { maxWorkers: 3 });
+      queue.preflight = async () => ({
+        problems: [],
+        room: { workers: 2, reason: { code: 'room', message: 'm' } },
+      });
+      await agent.pass();
+      expect(brought).to.deep.equal([[0, 1]]);
+      expect(sent.map(({ payload }) => payload?.values?.['number'])).to.deep.equal(['0', '1']);
+      expect([1, 2, 3].map((index) => whyWaits(index))).to.deep.equal([undefined, 'room', 'max-workers']);
+      expect(sent.map(({ payloadId }) => payloadId)).to.deep.equal(['1', '2']);
+    });
+
+    it('get no worker without one: what was left comes in a pass that is due at once', async () => {
+      const { source } = bringing(follow(3), (asked) => all(asked.slice(0, 1)));
+      const agent = agentOf([queueSource('toy', source)]);
+      expect(await agent.pass()).to.equal(0);
+      expect(origins()).to.deep.equal(['toy job 0']);
+      await agent.pass();
+      await agent.pass();
+      expect(origins()).to.deep.equal(['toy job 0', 'toy job 1', 'toy job 2']);
+    });
+
+    it('and of which none comes, wait for the next pass in its time', async () => {
+      const { source } = bringing(follow(3), () => new Map());
+      const agent = agentOf([queueSource('toy', source)]);
+      expect(await agent.pass()).to.equal(undefined);
+      expect(origins()).to.deep.equal([]);
+    });
+
+    it('are refused for a payload that no worker can have, and not asked for it again', async () => {
+      const wrong = { files: [{ name: '../up', mode: 0o644, content: '' }] };
+      const some = follow(2);
+      const { source, brought } = bringing(
+        some,
+        (asked) => new Map(asked.map((one) => [one, one === some[0] ? wrong : payloadOf(one)])),
+      );
+      const agent = agentOf([queueSource('toy', source)], { maxWorkers: 1 });
+      expect(await agent.pass()).to.equal(0);
+      await agent.pass();
+      expect(brought).to.deep.equal([[0], [1]]);
+      expect(origins()).to.deep.equal(['toy job 1']);
+      expect(whyWaits(0)).to.equal('payload-wrong');
+      expect(codes()).to.include('payload-wrong');
+    });
+
+    it('and that fail to bring them are not asked for a while, and the others are served', async () => {
+      const { source, brought } = bringing(follow(1), () => {
+        throw new Error('no route');
+      });
+      const agent = agentOf([queueSource('toy', source), queueSource('other', wanting(requests(1)))]);
+      await agent.pass();
+      await agent.pass();
+      expect(brought).to.have.length(1);
+      expect(origins()).to.deep.equal(['other job 0']);
+      expect(codes()).to.include('source-failed');
+    });
+
+    it('and have no way to bring them, get no worker', async () => {
+      await agentOf([queueSource('toy', wanting(follow(1)))]).pass();
+      expect(origins()).to.deep.equal([]);
+      expect(messages()).to.contain('it has no method payloads');
+    });
+  });
+
   describe('that ask again for what they have got', () => {
     it('get no second worker in a later pass, and the database is not asked for it again', async () => {
       const asked: number[] = [];
