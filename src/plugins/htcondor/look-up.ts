@@ -1,4 +1,5 @@
-import { type JobId, jobIdText } from '../../clients/htcondor/classad.ts';
+import { type JobId, jobIdText, parseJobId } from '../../clients/htcondor/classad.ts';
+import type { Ad } from '../../clients/htcondor/json-objects.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { type Job, jobOf, marks } from './marks.ts';
@@ -6,7 +7,7 @@ import { jobAttributes } from './state/types.ts';
 
 /** Attributes that thresher asks for each job that it follows. */
 export const followed: readonly string[] = [
-  ...new Set([...jobAttributes, 'QDate', 'GridResource', marks.queue, marks.config, marks.ce]),
+  ...new Set([...jobAttributes, 'QDate', 'GridResource', 'Owner', marks.queue, marks.config, marks.ce]),
 ];
 
 /** Workers or jobs of one query: an argument has its longest. */
@@ -26,12 +27,23 @@ export async function inQueue(
   signal: AbortSignal,
   attributes: readonly string[] = followed,
 ): Promise<Job[]> {
+  await schedd.owners.know(signal);
   return schedd.client.queueAs(
-    (ad) => jobOf(ad, true),
+    (ad) => ownJobOf(schedd, ad, true),
     `${schedd.mine} && (${constraint})`,
-    attributes,
+    [...new Set([...attributes, 'Owner'])],
     signal,
   );
+}
+
+/** A job that fulfils the constraint of ours; undefined for what is none, and for that of another user. The owners must be known. */
+export function ownJobOf(
+  { owners }: Pick<HTCondorSchedd, 'owners'>,
+  ad: Ad,
+  queued: boolean,
+): Job | undefined {
+  const job = jobOf(ad, queued);
+  return job !== undefined && owners.isOurs(job.id, job.owner) ? job : undefined;
 }
 
 /** The jobs of workers. */
@@ -47,7 +59,7 @@ export function whereWorkers(workerIds: readonly number[]): string {
  */
 export async function lookUp(
   schedd: HTCondorSchedd,
-  workerIds: readonly number[],
+  workers: readonly Pick<Worker, 'workerId' | 'handle'>[],
   signal: AbortSignal,
   options: { readonly history: boolean },
 ): Promise<ReadonlyMap<number, readonly Job[]>> {
@@ -57,15 +69,18 @@ export async function lookUp(
       if (job.workerId !== undefined) found.set(job.workerId, [...(found.get(job.workerId) ?? []), job]);
     }
   };
-  for (const some of portions(workerIds)) {
-    add(await inQueue(schedd, whereWorkers(some), signal));
-    let missing = some.filter((id) => !found.has(id));
+  schedd.owners.expect(workers);
+  for (const some of portions(workers)) {
+    const ids = some.map(({ workerId }) => workerId);
+    add(await inQueue(schedd, whereWorkers(ids), signal));
+    let missing = ids.filter((id) => !found.has(id));
+    const handles = some.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
     while (options.history && missing.length > 0) {
       // One job for each is the rule; where one has several, they take the places of others, who are asked for again.
       const limit = missing.length;
-      const constraint = `${schedd.mine} && ${whereWorkers(missing)}`;
+      const constraint = `${schedd.mine} && ${schedd.owners.constraint(handles)} && ${whereWorkers(missing)}`;
       const ads = await schedd.client.history(constraint, followed, limit, signal);
-      add(ads.flatMap((ad) => jobOf(ad, false) ?? []));
+      add(ads.flatMap((ad) => ownJobOf(schedd, ad, false) ?? []));
       missing = ads.length < limit ? [] : missing.filter((id) => !found.has(id));
     }
   }

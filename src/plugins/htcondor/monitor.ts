@@ -12,8 +12,18 @@ import { elementOf } from './place/grid-endpoint.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { HTCondorLogs } from './logs.ts';
 import { HTCondorOutputs } from './output/outputs.ts';
-import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';
-import { type Job, jobOf } from './marks.ts';
+import {
+  byId,
+  followed,
+  inQueue,
+  isHalf,
+  jobOfWorker,
+  lookUp,
+  ownJobOf,
+  portions,
+  wasNeverWhole,
+} from './look-up.ts';
+import type { Job } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, givenUpReason, stateOf } from './state/job-state.ts';
@@ -104,8 +114,7 @@ export class HTCondorMonitor implements Monitor {
     const { schedd, options } = this.#parts;
     const results = new Map<number, CheckResult>();
     try {
-      const ids = workers.map(({ workerId }) => workerId);
-      const jobs = await lookUp(schedd, ids, signal, { history: this.#options.useCondorHistory });
+      const jobs = await lookUp(schedd, workers, signal, { history: this.#options.useCondorHistory });
       for (const worker of workers) {
         const { workerId, queue, configId } = worker;
         const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
@@ -287,9 +296,9 @@ export class HTCondorMonitor implements Monitor {
     const since = `EnteredCurrentStatus < ${seconds}`;
     const ask = async (these: string, limit: number) => {
       const ads = await schedd.client.history(these, followed, limit, signal, since);
-      return ads.flatMap((ad) => jobOf(ad, false) ?? []);
+      return ads.flatMap((ad) => ownJobOf(schedd, ad, false) ?? []);
     };
-    if (left === undefined) return ask(schedd.mine, mostOfHistory);
+    if (left === undefined) return ask(`${schedd.mine} && ${schedd.owners.constraint()}`, mostOfHistory);
     const jobs: Job[] = [];
     for (const some of portions(left))
       jobs.push(...(await ask(`${schedd.mine} && (${whereJobs(some.map(({ id }) => id))})`, some.length)));

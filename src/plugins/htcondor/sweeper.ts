@@ -199,6 +199,7 @@ export class HTCondorSweeper implements Sweeper {
     const outcomes = new Map<number, GoneOutcome>();
     for (let first = 0; first < workers.length; first += atOnce) {
       const some = workers.slice(first, first + atOnce);
+      schedd.owners.expect(some);
       const these = `${whereWorkers(some.map(({ workerId }) => workerId))} && ${how.which}`;
       const jobs = () => inQueue(schedd, these, signal, removalAttributes);
       let left: readonly Job[] = [];

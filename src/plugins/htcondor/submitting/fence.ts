@@ -38,8 +38,7 @@ export async function find(
     const living = await schedd.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
     for (const [workerId, error] of living) outcomes.set(workerId, { kind: 'unknown', error });
     open = open.filter(({ workerId }) => !living.has(workerId));
-    const ids = open.map(({ workerId }) => workerId);
-    const jobs = await settled(schedd, ids, clock, signal);
+    const jobs = await settled(schedd, open, clock, signal);
     await removeHalves(schedd, [...jobs.values()].flat().filter(isHalf), signal);
     const absent = open.filter(({ workerId }) => (jobs.get(workerId) ?? []).every(isHalf));
     await schedd.bundles.dropAll(new Set(absent.map(({ workerId }) => workerId)));
@@ -61,13 +60,13 @@ export async function find(
 /** The jobs of workers, once the schedd knows of those whose files came in the last moment that they are whole. */
 async function settled(
   schedd: HTCondorSchedd,
-  workerIds: readonly number[],
+  workers: readonly Worker[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, readonly Job[]>> {
   const deadline = clock.monotonic() + spoolWait;
   for (;;) {
-    const jobs = await lookUp(schedd, workerIds, signal, { history: true });
+    const jobs = await lookUp(schedd, workers, signal, { history: true });
     const late = signal.aborted || clock.monotonic() > deadline;
     if (late || ![...jobs.values()].flat().some(isHalf)) return jobs;
     await clock.sleep(spoolInterval, signal);
