@@ -107,7 +107,7 @@ describe('jobs of HTCondor', () => {
       expect(checked.get(forged.workerId)?.kind).to.equal('absent');
       const found = await backend.submitter('true').find([forged], signal);
       expect(found.get(forged.workerId)?.kind).to.equal('absent');
-      const wanted = { stream: 'stdout', follow: false, tail: undefined } as const;
+      const wanted = { stream: 'stdout', follow: false } as const;
       const text: unknown[] = [];
       const read = async () => {
         for await (const piece of known.logs?.read(forged, wanted, signal) ?? []) text.push(piece);

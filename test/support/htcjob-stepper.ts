@@ -6,6 +6,7 @@ import type { Note } from '../../src/sources/htcjob/events.ts';
 import { ImageJobs } from '../../src/sources/htcjob/job/image-jobs.ts';
 import { noOutputs, type Outputs } from '../../src/sources/htcjob/output/outputs.ts';
 import { Stepper } from '../../src/sources/htcjob/stepper.ts';
+import { type Followed, kept } from '../../src/sources/htcjob/followed.ts';
 import { Tracked } from '../../src/sources/htcjob/tracked.ts';
 import { indexOf } from '../../src/clients/htcjob/numbers.ts';
 import type { WorkerNews } from '../../src/worker/news.ts';
@@ -54,6 +55,8 @@ export class StepperSite {
   outputs: Outputs = noOutputs;
   queue: string | Reason | undefined = 'Q';
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
+  /** Names of the HTCJobs that were read. */
+  readonly reads: string[] = [];
   /** Names of the Secrets that were read. */
   readonly secretReads: string[] = [];
   readonly notes: Note[] = [];
@@ -63,6 +66,8 @@ export class StepperSite {
   /** What happens between a write and its answer. */
   meanwhile: (() => void) | undefined;
   readonly stepper: Stepper;
+  /** By name, as the server has them. */
+  readonly #objects = new Map<string, HtcJob>();
   #version = 10;
 
   constructor() {
@@ -85,7 +90,11 @@ export class StepperSite {
       cluster: new HtcJobCluster({
         get: async (path: string) => {
           const name = path.split('/').at(-1) ?? '';
-          this.secretReads.push(name);
+          if (path.includes('/htcjobs/')) {
+            this.reads.push(name);
+            const object = this.#objects.get(name);
+            if (object !== undefined) return object;
+          } else this.secretReads.push(name);
           const data = this.secrets.get(name);
           if (data !== undefined) return { data } as object;
           throw new KubernetesError({ code: 'kubernetes-not-found', message: path, maybeDone: false });
@@ -95,6 +104,14 @@ export class StepperSite {
           this.asked.push(path.endsWith('/status') ? `status ${status?.reason ?? ''}` : 'finalizer');
           if (status !== undefined) this.statuses.push(status);
           const resourceVersion = String(++this.#version);
+          const [, name = ''] = /\/htcjobs\/([^/]+)/.exec(path) ?? [];
+          const before = this.#objects.get(name);
+          if (before !== undefined)
+            this.#objects.set(name, {
+              ...before,
+              metadata: { ...before.metadata, resourceVersion },
+              ...(status && { status }),
+            });
           this.meanwhile?.();
           return { metadata: { resourceVersion } };
         },
@@ -126,13 +143,20 @@ export class StepperSite {
   }
 
   /** The next version of it, as a watch brings it. */
-  object(job: HtcJob, status?: HtcJobStatus, metadata: Partial<HtcJobMeta> = {}): HtcJob {
+  object(job: HtcJob, status?: HtcJobStatus, metadata: Partial<HtcJobMeta> = {}): Followed {
     const meta = {
       ...job.metadata,
       resourceVersion: String(++this.#version),
       finalizers: ['finalizer.htc.cern.ch'],
     };
-    return { ...job, metadata: { ...meta, ...metadata }, ...(status && { status }) };
+    const object = { ...job, metadata: { ...meta, ...metadata }, ...(status && { status }) };
+    this.#objects.set(meta.name, object);
+    return kept(object);
+  }
+
+  /** The server has it no more, and no watch has told of that. */
+  gone(name: string): void {
+    this.#objects.delete(name);
   }
 
   step(tracked: Tracked): Promise<number | undefined> {

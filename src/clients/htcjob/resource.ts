@@ -164,13 +164,17 @@ export function flawOf({ spec }: { readonly spec?: unknown }): string | undefine
   const { source, image, command, queue: former } = (script ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof source !== 'string') return 'spec.script.source is no text; write the script there';
   if (typeof image !== 'string') return 'spec.script.image is no text; write the name of the image there';
-  if (typeof command !== 'string' && !Array.isArray(command))
-    return 'spec.script.command is neither a text nor a list; write the program there';
+  if (typeof command !== 'string' && !isListOfTexts(command))
+    return 'spec.script.command is neither a text nor a list of texts; write the program there';
   const counts = Object.entries({ 'spec.queue': queue, 'spec.script.queue': former });
   const wrong = counts.find(([, count]) => !isJobCount(count))?.[0];
   return wrong === undefined
     ? undefined
     : `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
+}
+
+function isListOfTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 
 /** htc-operator wrote a 0 into resources that did not say it. */
@@ -180,7 +184,13 @@ function isJobCount(count: unknown): boolean {
 }
 
 /** Number of jobs that a resource asks for. htc-operator wrote a 0 into resources that did not say it. */
-export function jobCount({ queue, script }: Pick<HtcJobSpec, 'queue' | 'script'>): number {
+export function jobCount({
+  queue,
+  script,
+}: {
+  readonly queue?: number;
+  readonly script: Pick<HtcJobScript, 'queue'>;
+}): number {
   return queue || script.queue || 1;
 }
 

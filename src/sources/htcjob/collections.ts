@@ -5,10 +5,10 @@ import type { Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
-import { kept } from './tracked.ts';
+import { type Followed, kept } from './followed.ts';
 
 export interface CollectionsParts {
-  readonly client: ReflectorOptions<HtcJob>['client'];
+  readonly client: ReflectorOptions<Followed>['client'];
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -16,9 +16,9 @@ export interface CollectionsParts {
 
 export interface CollectionHandlers {
   /** All HTCJobs of a namespace, or of all (undefined): any other of it is gone. */
-  replace(namespace: string | undefined, all: readonly HtcJob[]): void;
-  upsert(object: HtcJob): void;
-  remove(object: HtcJob): void;
+  replace(namespace: string | undefined, all: readonly Followed[]): void;
+  upsert(object: Followed): void;
+  remove(object: Followed): void;
   /** One more collection is known. */
   synced(): void;
 }
@@ -65,7 +65,7 @@ export class Collections {
   #follow(namespace: string | undefined, handlers: CollectionHandlers, signal: AbortSignal): Promise<void> {
     const { log } = this.#parts;
     const path = collectionPath(htcJobs, namespace);
-    const reflector = new Reflector<HtcJob>({
+    const reflector = new Reflector<Followed>({
       ...this.#parts,
       path,
       record: (object) => kept(object as HtcJob),

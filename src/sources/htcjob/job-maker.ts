@@ -22,12 +22,9 @@ export interface JobMaker {
 }
 
 /** The mistakes in a resource; what keeps it from being looked at is one, too. */
-export function problemsOf(
-  { spec, source = '' }: { readonly spec: HtcJobSpec; readonly source: string | undefined },
-  maker: Pick<JobMaker, 'problems'>,
-): readonly SpecProblem[] {
+export function problemsOf(spec: HtcJobSpec, maker: Pick<JobMaker, 'problems'>): readonly SpecProblem[] {
   try {
-    return maker.problems({ ...spec, script: { ...spec.script, source } });
+    return maker.problems(spec);
   } catch (error) {
     return [{ at: '/spec', message: messageOf(error) }];
   }

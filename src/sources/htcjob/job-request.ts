@@ -1,15 +1,16 @@
 import type { Payload, Request } from '../../plugins/contracts/index.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
-import { jobCount } from '../../clients/htcjob/resource.ts';
+import { type HtcJobSpec, jobCount } from '../../clients/htcjob/resource.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { HtcJobCluster } from './cluster.ts';
+import { isLong, sizeOf } from './followed.ts';
 import type { JobMaker, JobToMake } from './job-maker.ts';
 import { requirementsOf } from './needs.ts';
 import type { Tracked } from './tracked.ts';
 
 type Common = Pick<JobRequest, 'requirements' | 'groupId'>;
 
-/** The request for one job. A queue looks at 10,000 requests at a time: the payloads of the others are not made before their turn. */
+/** The request for one job of a short HTCJob. A queue looks at 10,000 requests at a time: the payloads of the others are not made before their turn. */
 class JobRequest implements Request {
   readonly origin: OriginKey;
   readonly requirements: NonNullable<Request['requirements']>;
@@ -31,40 +32,48 @@ class JobRequest implements Request {
   }
 }
 
-interface JobsToAsk extends Pick<JobToMake, 'resource' | 'secrets'> {
-  /** Indexes of the origins of the jobs. */
-  readonly indexes: readonly number[];
-  readonly maker: JobMaker;
+/** The jobs of one HTCJob as they can be made. */
+export interface Jobs {
+  /** By index of the origin. @throws ThresherError for one that cannot be made */
+  readonly payloadOf: (index: number) => Payload;
+  readonly resource: JobToMake['resource'];
+  /** Of what they are made of, characters, about. */
+  readonly size: number;
 }
 
-/** @throws ThresherError for payloads that cannot be made */
-function requestsFor({ resource, secrets, indexes, maker }: JobsToAsk): ReadonlyMap<number, Request> {
+/** The requests for jobs. @throws ThresherError for payloads that cannot be made */
+export function requestsOf(
+  { resource, payloadOf, size }: Jobs,
+  indexes: readonly number[],
+): ReadonlyMap<number, Request> {
   const { uid } = resource.metadata;
-  const payloadOf = (index: number) => {
-    const { number } = attemptOf(index);
-    return maker.payload({ resource, number, index, secrets });
-  };
   const requirements = requirementsOf(resource.spec);
   // A group is a submission of its own, which costs as much as a thousand jobs of one.
   const common = jobCount(resource.spec) > 1 ? { requirements, groupId: uid } : { requirements };
   const [first] = indexes;
   // One payload that cannot be made stands for all of them.
   if (first !== undefined) payloadOf(first);
-  return new Map(
-    indexes.map((index) => [index, new JobRequest({ uid, index }, common, () => payloadOf(index))]),
+  return new Map<number, Request>(
+    indexes.map((index) => {
+      const origin = { uid, index };
+      // Those of a long HTCJob may wait for weeks, and take no memory meanwhile.
+      if (isLong(size)) return [index, { origin, ...common, payloadFollows: true }];
+      return [index, new JobRequest(origin, common, () => payloadOf(index))];
+    }),
   );
 }
 
-/** @throws ThresherError `htcjob-secret`, those of the server, and why a payload cannot be made */
-export async function requestsOf(
-  { meta, spec, source: known }: Pick<Tracked, 'meta' | 'spec' | 'source'>,
-  indexes: readonly number[],
+/** Reads the Secrets of jobs. @throws ThresherError `htcjob-secret`, and those of the server */
+export async function jobsOf(
+  { meta, spec }: Pick<Tracked, 'meta'> & { readonly spec: HtcJobSpec },
   { cluster, maker }: { readonly cluster: HtcJobCluster; readonly maker: JobMaker },
   signal: AbortSignal,
-): Promise<ReadonlyMap<number, Request>> {
-  const source = known ?? (await cluster.read(meta, signal))?.spec.script.source;
-  if (source === undefined) return new Map();
+): Promise<Jobs> {
   const secrets = await cluster.secretsOf(meta.namespace, spec.secrets ?? [], signal);
-  const resource = { metadata: meta, spec: { ...spec, script: { ...spec.script, source } } };
-  return requestsFor({ resource, indexes, secrets, maker });
+  const resource = { metadata: meta, spec };
+  const payloadOf = (index: number) => {
+    const { number } = attemptOf(index);
+    return maker.payload({ resource, number, index, secrets });
+  };
+  return { payloadOf, resource, size: sizeOf([spec, ...secrets.values()]) };
 }

@@ -2,7 +2,7 @@ import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
-import type { Log } from '../../plugins/contracts/index.ts';
+import type { Log, SourceMemory } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { toReason } from '../../worker/errors.ts';
 import { fieldManager } from '../../clients/htcjob/resource.ts';
@@ -49,6 +49,7 @@ export class LeaseHolder {
   #other: string | undefined;
   /** Undefined until it was read. */
   #knew: boolean | undefined;
+  #uid: string | undefined;
   #trouble: string | undefined;
   /** The last word of the log on why it is not held; undefined while it is held. */
   #told: string | undefined;
@@ -65,6 +66,11 @@ export class LeaseHolder {
   /** Whether the Lease named this holder when it was read first: it has held it before. */
   get knewHolder(): boolean {
     return this.#knew === true;
+  }
+
+  /** Of the Lease that is held, or was held last: no other cluster has one of this uid. */
+  get uid(): string {
+    return this.#uid ?? '';
   }
 
   /** Why it is not held, as a sentence. */
@@ -124,8 +130,8 @@ export class LeaseHolder {
       const metadata = { name, namespace };
       const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: this.#spec(0) };
       this.#knew ??= false;
-      await client.create(collectionPath(leases, namespace), object, options);
-      this.#held(begun);
+      const made = await client.create(collectionPath(leases, namespace), object, options);
+      this.#held(begun, made);
       return;
     }
     const { resourceVersion: version } = lease.metadata ?? {};
@@ -143,7 +149,7 @@ export class LeaseHolder {
     const spec = this.#spec((leaseTransitions ?? 0) + (isOurs ? 0 : 1));
     const patch = { metadata: { ...(version !== undefined && { resourceVersion: version }) }, spec };
     await client.patch(path, patch, { ...options, kind: 'merge', fieldManager });
-    this.#held(begun);
+    this.#held(begun, lease);
   }
 
   #spec(leaseTransitions: number): NonNullable<Lease['spec']> & { readonly acquireTime?: string } {
@@ -157,8 +163,52 @@ export class LeaseHolder {
     };
   }
 
-  #held(begun: number): void {
+  #held(begun: number, { metadata }: KubernetesObject): void {
     this.#other = undefined;
+    this.#uid = metadata?.uid;
     this.#until = begun + times.renewWithin;
+  }
+}
+
+/** The most Leases that are remembered. */
+const mostEras = 100;
+
+interface Era {
+  /** Of the Lease. */
+  readonly uid: string;
+  /** ms UTC. */
+  readonly from: number;
+}
+
+/**
+ * Which Lease was held when. The settings may name another cluster from one start to the next: workers from the time of another Lease
+ * have their HTCJobs elsewhere, and whether these are gone is not seen from here.
+ */
+export class LeaseHistory {
+  static readonly #name = 'leases.json';
+  readonly #memory: SourceMemory;
+  readonly #clock: Clock;
+  #eras: readonly Era[] | undefined;
+
+  constructor(memory: SourceMemory, clock: Clock) {
+    this.#memory = memory;
+    this.#clock = clock;
+  }
+
+  /** Notes the Lease that is held now. @throws Error of the memory */
+  async note({ uid, knewHolder }: Pick<LeaseHolder, 'uid' | 'knewHolder'>): Promise<void> {
+    this.#eras ??= JSON.parse((await this.#memory.read(LeaseHistory.#name)) ?? '[]') as Era[];
+    if (this.#eras.at(-1)?.uid === uid) return;
+    // Versions before this memory had only what the Lease says.
+    const from = this.#eras.length === 0 && knewHolder ? 0 : this.#clock.now();
+    const eras = [...this.#eras, { uid, from }].slice(-mostEras);
+    await this.#memory.write(LeaseHistory.#name, JSON.stringify(eras));
+    this.#eras = eras;
+  }
+
+  /** Whether what was made at this time, ms UTC, was made while the Lease that was noted last was held. */
+  covers(at: number): boolean {
+    const eras = this.#eras ?? [];
+    return eras.findLast(({ from }) => from <= at)?.uid === eras.at(-1)?.uid && eras.length > 0;
   }
 }

@@ -7,4 +7,4 @@ export type OperatorClient = Pick<
   'list' | 'watch' | 'version' | 'get' | 'create' | 'patch' | 'delete'
 >;
 
-export type OperatorHost = Pick<SourceHost, 'factoryId' | 'clock' | 'random' | 'log'>;
+export type OperatorHost = Pick<SourceHost, 'factoryId' | 'clock' | 'random' | 'log' | 'memory'>;

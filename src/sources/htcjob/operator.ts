@@ -1,6 +1,7 @@
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type {
   Desk,
+  Payload,
   Request,
   Source,
   SourceHttpAnswer,
@@ -17,24 +18,29 @@ import { HtcJobCluster } from './cluster.ts';
 import { type CollectionHandlers, Collections } from './collections.ts';
 import { EventWriter } from './events.ts';
 import { hasEnded } from './facts.ts';
+import { type Followed, kept } from './followed.ts';
 import { EventDoor, noEvents } from './job/event-door.ts';
 import type { JobKey } from '../job-key.ts';
 import type { JobMaker } from './job-maker.ts';
-import { LeaseHolder } from './lease.ts';
+import type { Jobs } from './job-request.ts';
+import { LeaseHistory, LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
-import type { HtcJob, JobReport } from '../../clients/htcjob/resource.ts';
+import type { JobReport } from '../../clients/htcjob/resource.ts';
 import { QueueWaker } from './queue-waker.ts';
 import type { OperatorClient, OperatorHost } from './operator-host.ts';
 import { type KeeperParts, OutputKeeper } from './output/keeper.ts';
 import { noOutputs } from './output/outputs.ts';
 import { Stepper } from './stepper.ts';
-import { TakingQueues } from './taking-queues.ts';
+import { takes, TakingQueues } from './taking-queues.ts';
 import { Tracked } from './tracked.ts';
 
 export type OutputOptions = Pick<KeeperParts, 'place' | 'onFiles' | 'bounds'>;
 
-/** Steps under way at the same time. */
+/** Steps under way at the same time, and HTCJobs that are read at the same time for workers that are about to be made. */
 const stepsAtOnce = 24;
+const readsAtOnce = 16;
+/** Characters of payloads that are brought at a time, about; beyond it the HTCJobs that are being read. */
+const mostBrought = 64 * 1024 * 1024;
 /** Pause before a step that failed is repeated, ms; a conflict is over as soon as the resource was read again. */
 const pauses = { failed: 5000, conflict: 100 };
 /** Changes of one resource within this time are one status, ms. */
@@ -55,11 +61,13 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #agenda: Agenda;
   readonly #queues: TakingQueues;
   readonly #collections: Collections;
-  /** Uids of HTCJobs in none of the namespaces whose jobs live: the log tells of each once. */
+  /** Uids of HTCJobs in none of the namespaces, or in another cluster, whose jobs live: the log tells of each once. */
   readonly #strangers = new Set<string>();
   readonly #door: EventDoor | undefined;
   readonly #outputs: OutputOptions | undefined;
+  readonly #leases: LeaseHistory;
   #lease: LeaseHolder | undefined;
+  #stepper: Stepper | undefined;
   #desk: Desk | undefined;
 
   /**
@@ -82,6 +90,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#agenda = new Agenda(host.clock);
     this.#collections = new Collections(options.namespaces, { ...host, client });
     this.#queues = new TakingQueues(options.queue);
+    this.#leases = new LeaseHistory(host.memory, host.clock);
     if (eventKey !== undefined) this.#door = new EventDoor(eventKey, (report) => this.reported(report));
   }
 
@@ -92,11 +101,60 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const holdUp = this.#holdUp();
     if (holdUp !== undefined)
       return { requests: [], groups: [], reasons: [...this.#collections.unsynced, holdUp] };
-    const asking = [...this.#tracked.values()].filter((one) => one.asked.size > 0 && one.queue === name);
+    // Those that asked under earlier options of the queue look for another one in their next step.
+    const asking = [...this.#tracked.values()].filter(
+      ({ asked, queue, meta }) => asked.size > 0 && queue === name && takes(options, meta.namespace),
+    );
     const requests: Request[] = asking
       .sort((one, other) => one.createdAt - other.createdAt)
       .flatMap(({ asked }) => [...asked.values()]);
     return { requests, groups: [], reasons: this.#collections.unsynced };
+  }
+
+  async payloads(requests: readonly Request[], signal: AbortSignal): Promise<ReadonlyMap<Request, Payload>> {
+    const brought = new Map<Request, Payload>();
+    const waiting = Map.groupBy(requests, ({ origin }) => origin.uid).entries();
+    let room = mostBrought;
+    const read = async () => {
+      // All of them take from the same iterator.
+      while (room > 0 && !signal.aborted) {
+        const next = waiting.next();
+        if (next.done) return;
+        const [uid, some] = next.value;
+        await this.#bring(uid, signal, ({ asked }, { payloadOf, size }) => {
+          for (const request of some) {
+            if (room <= 0) return;
+            if (asked.get(request.origin.index) !== request) continue;
+            brought.set(request, payloadOf(request.origin.index));
+            room -= size;
+          }
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: readsAtOnce }, read));
+    return brought;
+  }
+
+  /** Calls `take` with jobs that asked for workers. Where they cannot be made, the HTCJob asks for none until a step of it has looked why. */
+  async #bring(
+    uid: string,
+    signal: AbortSignal,
+    take: (tracked: Tracked, jobs: Jobs) => void,
+  ): Promise<void> {
+    const tracked = this.#tracked.get(uid);
+    if (tracked === undefined || this.#holdUp() !== undefined) return;
+    try {
+      const jobs = await this.#stepper?.jobs(tracked, signal);
+      if (jobs !== undefined) {
+        take(tracked, jobs);
+        return;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#host.log.warn('HTCJob not brought on', { htcjob: tracked.name, ...toReason(error) });
+    }
+    tracked.asked = new Map();
+    this.#agenda.add(uid, pauses.failed);
   }
 
   /** The resource is written later: at a start all its jobs are looked up again. */
@@ -118,9 +176,22 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   async #endStrangers(strangers: readonly WorkerNews[]): Promise<void> {
     // The resource of a stranger may be one that is not known yet.
     if (this.#holdUp() !== undefined || !this.#collections.areKnown) return;
-    const living = strangers.filter(({ worker }) => !hasEnded(worker)).map(({ origin }) => origin);
-    if (this.#options.namespaces.length === 0) await this.#desk?.end(living, 'its HTCJob is gone');
-    else this.#notFollowed(living);
+    const living = strangers.filter(({ worker }) => !hasEnded(worker));
+    if (living.length === 0 || this.#lease === undefined) return;
+    await this.#leases.note(this.#lease);
+    const isOfHere = ({ worker: { creationTime } }: WorkerNews) => this.#leases.covers(creationTime ?? 0);
+    const ofHere = living.filter(isOfHere).map(({ origin }) => origin);
+    this.#elsewhere(living.filter((one) => !isOfHere(one)));
+    if (this.#options.namespaces.length === 0) await this.#desk?.end(ofHere, 'its HTCJob is gone');
+    else this.#notFollowed(ofHere);
+  }
+
+  /** They were made while another Lease was held. */
+  #elsewhere(workers: readonly WorkerNews[]): void {
+    const fresh = workers.filter(({ origin }) => !this.#strangers.has(origin.uid));
+    for (const { origin } of fresh) this.#strangers.add(origin.uid);
+    if (fresh.length === 0) return;
+    this.#host.log.warn('jobs run on whose HTCJobs are not in this cluster', { jobs: fresh.length });
   }
 
   /**
@@ -184,6 +255,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const outputs = keeper ?? noOutputs;
       const parts = { ...this.#host, desk, cluster, events, maker: this.#maker, outputs, queueOf, waker };
       const stepper = new Stepper(parts);
+      this.#stepper = stepper;
       const step = async (uid: string) => {
         await this.#step(uid, stepper, cluster, ended);
         waker.stepped();
@@ -192,6 +264,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       await Promise.all([lease.run(ended), follow, steps, keeper?.run(ended)]);
     } finally {
       over.abort();
+      this.#stepper = undefined;
       this.#tracked.clear();
       this.#collections.forget();
     }
@@ -206,7 +279,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
 
   /** A watch tells of the resources. */
   #handlers(synced: () => void): CollectionHandlers {
-    const upsert = (object: HtcJob) => {
+    const upsert = (object: Followed) => {
       const tracked = this.#tracked.get(object.metadata.uid);
       if (tracked === undefined) this.#tracked.set(object.metadata.uid, new Tracked(object));
       else if (!tracked.update(object)) return;
@@ -258,14 +331,9 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   /** Workers that live, and whose HTCJob ended or went while nobody looked after them: no news may come of them for days. */
   async #endLeftovers(signal: AbortSignal): Promise<void> {
     try {
-      const living = (await this.#desk?.living()) ?? [];
-      const known = living.filter(({ origin }) => this.#tracked.has(origin.uid));
-      // In a cluster where this factory has not worked yet, none of its HTCJobs can have gone.
-      const isOurs = this.#lease?.knewHolder === true;
-      await this.told(isOurs ? living : known);
-      if (isOurs || known.length === living.length) return;
-      const jobs = living.length - known.length;
-      this.#host.log.warn('jobs run on whose HTCJobs are not in this cluster', { jobs });
+      // Before any worker is made under it.
+      if (this.#lease !== undefined) await this.#leases.note(this.#lease);
+      await this.told((await this.#desk?.living()) ?? []);
     } catch (error) {
       if (signal.aborted) return;
       this.#host.log.warn('jobs of earlier HTCJobs not looked for', { ...toReason(error) });
@@ -278,7 +346,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     try {
       const object = await cluster.read(tracked.meta, signal);
       if (object === undefined) tracked.isGone = true;
-      else tracked.update(object);
+      else tracked.update(kept(object));
     } catch (error) {
       if (!signal.aborted)
         this.#host.log.debug('HTCJob not read', { htcjob: tracked.name, ...toReason(error) });

@@ -8,14 +8,15 @@ import type { Reason } from '../../worker/reason.ts';
 import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
-import { requestsOf } from './job-request.ts';
+import { kept } from './followed.ts';
+import { type Jobs, jobsOf, requestsOf } from './job-request.ts';
 import { type JobMaker, problemsOf } from './job-maker.ts';
 import type { Outputs } from './output/outputs.ts';
 import type { Judgement } from './judge.ts';
 import { longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import type { QueueWaker } from './queue-waker.ts';
-import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
+import type { HtcJobSpec, HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import { isSame } from './same-status.ts';
 import { isHeld, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
@@ -37,10 +38,6 @@ export interface StepperParts {
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
 type Next = number | undefined;
 
-/** Most bytes of scripts that the requests of one resource hold at a time. */
-const mostBytes = 64 * 1024 * 1024;
-/** Longest script, by the schema of the resource. */
-const mostScriptBytes = 1_000_000;
 /**
  * Brings one resource a step on: towards its jobs, its status, or its end. A step reads all from the resource and the database, so a
  * crash at any place repeats a step and nothing more.
@@ -85,7 +82,12 @@ export class Stepper {
     }
     await this.#restore(tracked);
     // Jobs that were submitted run on, whatever a later version or other settings would say of their spec.
-    const problems = tracked.isClaimed ? [] : (tracked.problems ??= problemsOf(tracked, this.#parts.maker));
+    if (!tracked.isClaimed && tracked.problems === undefined) {
+      const spec = await this.#spec(tracked, signal);
+      if (spec === undefined) return looks.waiting;
+      tracked.problems = problemsOf(spec, this.#parts.maker);
+    }
+    const problems = tracked.isClaimed ? [] : (tracked.problems ?? []);
     const now = clock.now();
     const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
     const judgement = tracked.judge(isLate || problems.length > 0);
@@ -100,7 +102,7 @@ export class Stepper {
     if (isLate)
       await this.#end(tracked, tracked.open, `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`);
     else await this.#end(tracked, judgement.toEnd, `HTCJob ${tracked.name} is suspended`);
-    if (!(await this.#ask(tracked, judgement, signal))) return undefined;
+    if (!(await this.#ask(tracked, judgement, signal))) return looks.waiting;
     tracked.holdReason = await this.#holdReason(judgement);
     const stopped = stoppedBy(tracked.spec, problems, isLate);
     const status = this.#status(tracked, judgement, stopped);
@@ -114,6 +116,33 @@ export class Stepper {
       tracked.deadline === undefined || isLate ? Infinity : Math.min(tracked.deadline - now, longestLook);
     const next = Math.min(nextLook(tracked), untilDeadline);
     return next === Infinity ? undefined : next;
+  }
+
+  /**
+   * The jobs of a resource as they are made now.
+   * @returns undefined where it is gone, or has changed meanwhile
+   * @throws ThresherError `htcjob-secret`, and those of the server
+   */
+  async jobs(tracked: Tracked, signal: AbortSignal): Promise<Jobs | undefined> {
+    const spec = await this.#spec(tracked, signal);
+    if (spec === undefined) return undefined;
+    const { generation } = tracked;
+    const jobs = await jobsOf({ meta: tracked.meta, spec }, this.#parts, signal);
+    // Its user may have changed it while its Secrets were read: what it is now is not judged yet.
+    return tracked.generation === generation ? jobs : undefined;
+  }
+
+  /** The whole spec, of which the short parts alone may be in memory. @returns undefined where it is gone, or has changed since */
+  async #spec(tracked: Tracked, signal: AbortSignal): Promise<HtcJobSpec | undefined> {
+    if (tracked.whole !== undefined) return tracked.whole;
+    const { generation } = tracked;
+    const object = await this.#parts.cluster.read(tracked.meta, signal);
+    if (object === undefined) tracked.isGone = true;
+    if (object === undefined || tracked.generation !== generation) return undefined;
+    if (object.metadata.generation === generation) return object.spec;
+    // The watch tells nothing new of this version any more.
+    tracked.update(kept(object));
+    return undefined;
   }
 
   #status(tracked: Tracked, judgement: Judgement, stopped: StatusFacts['stopped']): HtcJobStatus {
@@ -208,14 +237,13 @@ export class Stepper {
       tracked.waiting = queue;
       return true;
     }
-    const size = tracked.source?.length ?? mostScriptBytes;
-    const next = wanted.slice(0, Math.max(1, Math.floor(mostBytes / Math.max(1, size))));
-    const indexes = next.map(({ index }) => index);
+    const indexes = wanted.map(({ index }) => index);
     if (tracked.queue !== queue || indexes.some((index) => !tracked.asked.has(index))) {
-      const { generation } = tracked;
       let requests: ReadonlyMap<number, Request>;
       try {
-        requests = await requestsOf(tracked, indexes, this.#parts, signal);
+        const jobs = await this.jobs(tracked, signal);
+        if (jobs === undefined) return false;
+        requests = requestsOf(jobs, indexes);
       } catch (error) {
         if (isKubernetesError(error)) throw error;
         tracked.asked = new Map();
@@ -223,8 +251,6 @@ export class Stepper {
         tracked.secretLooks = tracked.waiting.code === 'htcjob-secret' ? tracked.secretLooks + 1 : 0;
         return true;
       }
-      // Its user may have changed it while its Secrets were read: what it is now is not judged yet.
-      if (!tracked.isClaimed && tracked.generation !== generation) return false;
       if (!(await this.#claim(tracked, judgement, signal))) return false;
       tracked.ask(requests);
       tracked.queue = queue;

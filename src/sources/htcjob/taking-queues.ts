@@ -4,6 +4,11 @@ import type { HtcJobSpec } from '../../clients/htcjob/resource.ts';
 import type { Desk } from '../../plugins/contracts/index.ts';
 import type { Reason } from '../../worker/reason.ts';
 
+/** Whether a queue with these options takes the HTCJobs of a namespace. */
+export function takes({ namespaces }: HtcJobQueueOptions, namespace: string): boolean {
+  return namespaces.length === 0 || namespaces.includes(namespace);
+}
+
 /** The queues that take HTCJobs: the desk knows which ones do, and each tells its options when it is asked first. */
 export class TakingQueues {
   /** Queue of a resource that names none. */
@@ -48,8 +53,7 @@ export class TakingQueues {
     const options = this.#options.get(name);
     // Its first pass is still to come, or fails before it asks for anything.
     if (options === undefined) return desk.reasons(name)[0];
-    const { namespaces } = options;
-    if (namespaces.length === 0 || namespaces.includes(namespace)) return name;
+    if (takes(options, namespace)) return name;
     return { code: 'htcjob-namespace', message: `queue ${name} takes no HTCJobs of namespace ${namespace}` };
   }
 }

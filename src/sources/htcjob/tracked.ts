@@ -4,14 +4,13 @@ import type { WorkerNews } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
+import { emptySpec, type Followed, type FollowedSpec } from './followed.ts';
 import { judge, type Judgement } from './judge.ts';
 import { WritePace } from './pace.ts';
 import { takenOverFacts } from './taken-over.ts';
 import { attemptOf, fromRanges } from '../../clients/htcjob/numbers.ts';
 import {
   finalizer,
-  flawOf,
-  type HtcJob,
   type HtcJobSpec,
   type HtcJobStatus,
   isOfHtcOperator,
@@ -22,37 +21,6 @@ import {
 /** Bytes of a stored object: beside its script, and its status for each job, whose id is there twice. */
 const bytesBesideScript = 2000;
 const bytesOfJob = 32;
-const emptySpec: HtcJobSpec = { name: '', script: { image: '', command: '', source: '' } };
-
-/**
- * The parts of an object that are followed. A list holds all objects at once, and kubectl and the server keep the script, which may
- * have 1 MB, a second and a third time in annotations and managed fields.
- */
-export function kept({ metadata, spec, status }: HtcJob): HtcJob {
-  const { namespace, name, uid, resourceVersion, generation, finalizers } = metadata;
-  const { creationTimestamp, deletionTimestamp } = metadata;
-  const needsScript = status?.completionTime === undefined && deletionTimestamp === undefined;
-  return {
-    metadata: {
-      namespace,
-      name,
-      uid,
-      resourceVersion,
-      ...(generation !== undefined && { generation }),
-      ...(finalizers !== undefined && { finalizers }),
-      ...(creationTimestamp !== undefined && { creationTimestamp }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    },
-    spec: needsScript ? spec : withoutScript(spec),
-    ...(status !== undefined && { status }),
-  };
-}
-
-/** Thousands of them are kept, so each is small. An object of an older schema may have no script at all. */
-function withoutScript(spec: HtcJobSpec): HtcJobSpec {
-  if (flawOf({ spec }) !== undefined) return spec;
-  return { ...spec, script: { ...spec.script, source: '' } };
-}
 
 /** A resource as the operator follows it, with all that is known of its jobs. */
 export class Tracked {
@@ -62,9 +30,9 @@ export class Tracked {
   /** ms UTC. */
   createdAt: number;
   isDeleting: boolean;
-  /** Absent of a finished one, and of one whose jobs were all asked for: a script may have 1 MB. */
-  source: string | undefined;
-  spec: HtcJobSpec;
+  spec: FollowedSpec;
+  /** Absent of a long one, of a finished one, and of one whose jobs were all asked for. */
+  whole: HtcJobSpec | undefined;
   /** As the server has it, or as it was written last. */
   status: HtcJobStatus | undefined;
   /** The server no longer has it. */
@@ -90,8 +58,8 @@ export class Tracked {
   readonly attempts = new Map<number, JobFacts>();
   /** Return codes that its jobs reported, by job number. */
   readonly reports = new Map<number, number>();
-  /** False once all its jobs were asked for: the script of a retry is read anew. */
-  #needsScript = true;
+  /** False once all its jobs were asked for: the spec of a retry is read anew. */
+  #needsWhole = true;
   /** By job number: the index of the attempt that reported. */
   readonly #reporters = new Map<number, number>();
   /** Its requests that have no worker yet, by index. */
@@ -111,7 +79,7 @@ export class Tracked {
   /** Nothing of it is left to be done. */
   isForgotten = false;
 
-  constructor(object: HtcJob) {
+  constructor(object: Followed) {
     this.uid = object.metadata.uid;
     this.meta = object.metadata;
     this.createdAt = 0;
@@ -121,8 +89,8 @@ export class Tracked {
   }
 
   /** @returns whether anything is new: the watch tells of our own writes, too. */
-  update(object: HtcJob): boolean {
-    const { metadata, spec, status } = object;
+  update(object: Followed): boolean {
+    const { metadata, spec, status, whole, scriptLength } = object;
     const { namespace, name, uid, resourceVersion, finalizers, generation } = metadata;
     if (isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
@@ -130,18 +98,18 @@ export class Tracked {
     this.#wasNew ||= !this.hasFinalizer;
     if (this.generation !== generation) {
       this.problems = undefined;
-      this.#needsScript = true;
+      this.#needsWhole = true;
     }
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
     this.isDeleting = metadata.deletionTimestamp !== undefined;
     this.status = status;
-    this.flaw = flawOf(object);
+    this.flaw = object.flaw;
     if (this.flaw !== undefined) return !isSame;
-    const { source } = spec.script;
-    this.bytes = source.length + bytesBesideScript + jobCount(spec) * bytesOfJob;
-    this.source = this.isFinished || this.isDeleting || !this.#needsScript ? undefined : source;
-    this.spec = withoutScript(spec);
+    this.bytes = scriptLength + bytesBesideScript + jobCount(spec) * bytesOfJob;
+    const isOver = this.isFinished || this.isDeleting || !this.#needsWhole;
+    this.whole = isOver ? undefined : whole;
+    this.spec = spec;
     return !isSame;
   }
 
@@ -166,8 +134,8 @@ export class Tracked {
     this.askedAt = undefined;
     this.waiting = undefined;
     if (!forGood) return;
-    this.source = undefined;
-    this.#needsScript = false;
+    this.whole = undefined;
+    this.#needsWhole = false;
   }
 
   get hasFinalizer(): boolean {

@@ -10,6 +10,7 @@ import { defaultsOf } from '../../../src/util/schema-defaults.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { HtcJobServer } from '../../support/htcjob-server.ts';
 import { newsOf } from '../../support/htcjob-stepper.ts';
+import { memoryFor } from '../../support/source-memory.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog, requirements, ownQueue } from '../../support/samples.ts';
 
@@ -29,6 +30,7 @@ describe('the operator of HTCJobs after a start', () => {
   let operator: HtcJobOperator;
   let living: WorkerNews[];
   let ended: string[];
+  let remembered: string | undefined;
   let stop: AbortController;
   let running: Promise<void>;
 
@@ -38,6 +40,7 @@ describe('the operator of HTCJobs after a start', () => {
     server = new HtcJobServer();
     living = [];
     ended = [];
+    remembered = undefined;
   });
   afterEach(async () => {
     stop.abort();
@@ -46,7 +49,13 @@ describe('the operator of HTCJobs after a start', () => {
 
   function start(): void {
     const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
-    const host = { factoryId: 'factory', clock, random: () => 0.5, log };
+    const memory = memoryFor(
+      async (text) => {
+        remembered = text;
+      },
+      () => remembered,
+    );
+    const host = { factoryId: 'factory', clock, random: () => 0.5, log, memory };
     operator = new HtcJobOperator(defaultsOf(HtcJobOptions)(), server, maker, host);
     const desk = {
       wake: () => undefined,
@@ -130,8 +139,49 @@ describe('the operator of HTCJobs after a start', () => {
     start();
     const message = 'jobs run on whose HTCJobs are not in this cluster';
     await until('it is said', () => log.lines.some((line) => line.message === message));
+    await operator.told(living);
     await clock.advance(60_000);
     expect(ended).to.deep.equal([]);
+    // Nor by the Lease that it made there.
+    stop.abort();
+    await running;
+    start();
+    await until('it is said again', () => log.lines.filter((line) => line.message === message).length === 2);
+    await operator.told(living);
+    await clock.advance(60_000);
+    expect(ended).to.deep.equal([]);
+    const [{ worker }] = living as [WorkerNews];
+    living = [{ ...newsOf('made-here', 0, 'running'), worker: { ...worker, creationTime: clock.now() } }];
+    await operator.told(living);
+    expect(ended).to.deep.equal(['made-here 0: its HTCJob is gone']);
+  });
+
+  it('ends no worker of a cluster that it comes back to, and those of that cluster alone', async () => {
+    const madeAt = (uid: string, creationTime: number) => {
+      const news = newsOf(uid, 0, 'running');
+      return { ...news, worker: { ...news.worker, creationTime } };
+    };
+    const run = async (lease: string) => {
+      server.lease = {
+        metadata: { uid: lease, resourceVersion: '1' },
+        spec: { holderIdentity: 'factory' },
+      } as KubernetesObject;
+      start();
+      await until('it is the operator', () => remembered?.includes(lease) === true);
+      await clock.advance(60_000);
+      const made = madeAt(`of-${lease}-${clock.now()}`, clock.now());
+      await clock.advance(60_000);
+      stop.abort();
+      await running;
+      return made;
+    };
+    const first = await run('a');
+    const second = await run('b');
+    const third = await run('a');
+    living = [first, second, third];
+    await run('a');
+    const gone = [first, third].map(({ origin: { uid } }) => `${uid} 0: its HTCJob is gone`);
+    expect(ended).to.have.members(gone);
   });
 
   it('tells no one that no queue takes them before the queues were asked', async () => {

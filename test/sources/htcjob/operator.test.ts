@@ -12,6 +12,7 @@ import { isFinal, type WorkerStatus } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { HtcJobServer } from '../../support/htcjob-server.ts';
+import { memoryFor } from '../../support/source-memory.ts';
 import { requirements, workerOf, ownQueue } from '../../support/samples.ts';
 
 const key = Buffer.alloc(48, 7);
@@ -51,7 +52,7 @@ describe('the operator of HTCJobs', () => {
   function start(): void {
     const { clock, log } = parts;
     const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
-    const host = { factoryId: 'factory', clock, random: () => 0.5, log };
+    const host = { factoryId: 'factory', clock, random: () => 0.5, log, memory: memoryFor() };
     operator = new HtcJobOperator(defaultsOf(HtcJobOptions)(), server, maker, host, key);
     stop = new AbortController();
     const desk = new SourceDesk('htcjob', {
@@ -164,6 +165,62 @@ describe('the operator of HTCJobs', () => {
     await untilStatus('zero', 'Succeeded');
     expect(server.count('PATCH') - before).to.be.at.most(5);
     expect(statusOf('zero')).to.include({ active: 0, succeeded: 1000 });
+  });
+
+  describe('hole 8: with long scripts', () => {
+    const long = (name: string) =>
+      htcJob({ script: { image: 'centos', command: 'sh', source: 'x'.repeat(1_000_000) } }, name);
+    const never = new AbortController().signal;
+    const asked = async (count: number) => {
+      await until(
+        `${count} are asked for`,
+        async () => (await operator.wanted(queue)).requests.length === count,
+      );
+      return (await operator.wanted(queue)).requests;
+    };
+
+    it('brings the payloads of workers that are about to be made, in order and so many that they take 64 MiB', async () => {
+      for (let at = 0; at < 70; at++) server.add(long(`j${at}`));
+      const requests = await asked(70);
+      expect(requests.filter(({ payload }) => payload !== undefined)).to.deep.equal([]);
+      const brought = await operator.payloads(requests, never);
+      expect(brought.size).to.equal(68);
+      const [first] = requests;
+      expect(brought.get(first!)?.files?.map(({ name }) => name)).to.include('script.sh');
+      expect((await operator.payloads(requests.slice(68), never)).size).to.equal(2);
+    });
+
+    it('brings none of one that is gone, or was changed, and asks for its jobs no more until it has looked', async () => {
+      for (const name of ['gone', 'changed', 'there']) server.add(long(name));
+      const requests = await asked(3);
+      server.objects.delete('gone');
+      const changed = server.objects.get('changed')!;
+      const metadata = { ...changed.metadata, generation: 7, resourceVersion: '900' };
+      server.objects.set('changed', { ...changed, metadata });
+      const brought = await operator.payloads(requests, never);
+      expect([...brought.keys()].map(({ origin: { uid } }) => uid)).to.deep.equal(['uid-of-there']);
+      expect((await operator.wanted(queue)).requests.map(({ origin: { uid } }) => uid)).to.deep.equal([
+        'uid-of-there',
+      ]);
+      await until('it is looked at again', async () => (await operator.wanted(queue)).requests.length === 2);
+    });
+
+    it('brings none that was not asked for, nor after the end of the operator', async () => {
+      server.add(long('j'));
+      const requests = await asked(1);
+      const [request] = requests;
+      expect((await operator.payloads([{ ...request! }], never)).size).to.equal(0);
+      await end();
+      expect((await operator.payloads(requests, never)).size).to.equal(0);
+      start();
+    });
+  });
+
+  it('gives a queue no request of a namespace that it takes no more', async () => {
+    server.add(htcJob());
+    await until('it is asked for', async () => (await operator.wanted(queue)).requests.length === 1);
+    const other = { ...queue, options: { namespaces: ['another-party'] } };
+    expect((await operator.wanted(other)).requests).to.deep.equal([]);
   });
 
   it('starts with 5,000 resources by one list: none of them costs a request, then or later', async () => {

@@ -1,6 +1,7 @@
 /** The steps of one resource: what a crash, a delay or another writer must not spoil. */
 import { expect } from 'chai';
-import type { HtcJob, HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
+import type { HtcJob, HtcJobSpec, HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
+import type { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { askedOf, firstRetry, newsOf, StepperSite } from '../../support/htcjob-stepper.ts';
 
@@ -215,7 +216,7 @@ describe('a step of a HTCJob', () => {
         tracked.update(site.object({ ...after, metadata: { ...after.metadata, generation: 2 } }));
         return {};
       };
-      expect(await site.step(tracked)).to.equal(undefined);
+      expect(await site.step(tracked)).to.equal(2000);
       expect(site.asked.filter((one) => one.startsWith('status'))).to.deep.equal([]);
       expect(tracked.asked.size).to.equal(0);
       await site.step(tracked);
@@ -287,6 +288,86 @@ describe('a step of a HTCJob', () => {
     expect(askedOf(tracked)).to.deep.equal([]);
     await site.step(tracked);
     expect(askedOf(tracked)).to.have.length(1);
+  });
+
+  describe('hole 8: keeps no long spec in memory', () => {
+    const source = 'x'.repeat(240_000);
+    const long = (name: string, more: Partial<HtcJobSpec> = {}) =>
+      htcJob({ script: { image: 'centos', command: 'sh', source }, ...more }, name);
+    /** Those whose bytes are in memory. */
+    const holding = (all: readonly Tracked[]) => all.filter((one) => JSON.stringify(one).includes(source));
+
+    it('before its first step, nor while no queue takes it, and reads it when its turn comes', async () => {
+      site.queue = { code: 'no-such-queue', message: 'there is no queue NONE' };
+      const all = Array.from({ length: 50 }, (_, at) => site.track(long(`j${at}`)));
+      expect(holding(all)).to.have.length(0);
+      for (const tracked of all) await site.step(tracked);
+      expect(holding(all)).to.have.length(0);
+      // It was judged when it came, and not again.
+      for (const tracked of all) await site.step(tracked);
+      expect(site.reads).to.deep.equal(all.map(({ meta }) => meta.name));
+      site.queue = 'Q';
+      const [first] = all;
+      await site.step(first!);
+      await site.step(first!);
+      expect(site.reads.slice(50)).to.deep.equal(['j0']);
+      expect(holding(all)).to.have.length(0);
+      expect([...first!.asked.values()]).to.deep.equal([
+        { origin: { uid: first!.uid, index: 0 }, requirements: {}, payloadFollows: true },
+      ]);
+      const jobs = await site.stepper.jobs(first!, new AbortController().signal);
+      const script = jobs?.payloadOf(0).files?.find(({ name }) => name === 'script.sh');
+      expect(Buffer.from(String(script?.content), 'base64').toString()).to.equal(source);
+    });
+
+    it('and judges it when it comes', async () => {
+      site.queue = { code: 'no-such-queue', message: 'there is no queue NONE' };
+      await site.step(site.track(long('wrong', { htcopts: 'queue 5' })));
+      expect(last()).to.include({ reason: 'Invalid', failed: 1 });
+    });
+
+    it('whose env, options or Secrets are long, and all of a short one', async () => {
+      const value = source.slice(0, 20_000);
+      site.secrets.set('login', { key: value });
+      const all = [
+        site.track(htcJob({ env: [{ name: 'A', value }] }, 'env')),
+        site.track(htcJob({ htcopts: `\n`.repeat(20_000) }, 'options')),
+        site.track(htcJob({ secrets: [{ name: 'login' }] }, 'secrets')),
+        site.track(htcJob({}, 'short')),
+      ];
+      for (const tracked of all) await site.step(tracked);
+      expect(all.map((tracked) => JSON.stringify(tracked).includes(value))).to.deep.equal(
+        all.map(() => false),
+      );
+      const follows = all.map(({ asked }) => asked.get(0)?.payloadFollows === true);
+      expect(follows).to.deep.equal([true, true, true, false]);
+    });
+
+    it('and takes none that has changed while it was read', async () => {
+      const tracked = site.track(long('j'));
+      const changed = long('j', { htcopts: 'queue 5' });
+      site.object({ ...changed, metadata: { ...changed.metadata, generation: 2 } });
+      expect(await site.step(tracked)).to.equal(2000);
+      expect(tracked.asked.size).to.equal(0);
+      await site.step(tracked);
+      expect(last()).to.include({ reason: 'Invalid' });
+    });
+
+    it('of one that is gone when it is read', async () => {
+      const tracked = site.track(long('j'));
+      site.gone('j');
+      await site.step(tracked);
+      expect([tracked.isGone, tracked.asked.size]).to.deep.equal([true, 0]);
+    });
+
+    it('and measures one of any depth', async () => {
+      const deep = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`) as unknown;
+      const script = { image: 'centos', command: deep, source: '' } as unknown as HtcJobSpec['script'];
+      await site.step(site.track(htcJob({ env: deep as NonNullable<HtcJobSpec['env']> })));
+      const flawed = site.track(htcJob({ script }));
+      await site.step(flawed);
+      expect(flawed.flaw).to.match(/^spec.script.command is neither/);
+    });
   });
 
   it('hole 8: refuses a number of jobs that an older schema let through', async () => {

@@ -3,7 +3,6 @@ import type { HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
 import type { JobFacts } from '../../../src/sources/htcjob/facts.ts';
 import { judge } from '../../../src/sources/htcjob/judge.ts';
 import { takenOverFacts, whyOpen } from '../../../src/sources/htcjob/taken-over.ts';
-import { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { askedOf, newsOf, StepperSite } from '../../support/htcjob-stepper.ts';
 
@@ -97,8 +96,7 @@ describe('a HTCJob that htc-operator counts', () => {
   });
 
   it('is one of thresher if another writer counts before thresher does', async () => {
-    const fresh = site.object(htcJob());
-    const tracked = new Tracked({ ...fresh, metadata: { ...fresh.metadata, finalizers: [] } });
+    const tracked = site.track(htcJob(), undefined, { finalizers: [] });
     tracked.update(site.object(htcJob(), counts));
     await site.step(tracked);
     expect(askedOf(tracked)).to.deep.equal([0]);

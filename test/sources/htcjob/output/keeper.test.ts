@@ -9,6 +9,7 @@ import type { JobFacts } from '../../../../src/sources/htcjob/facts.ts';
 import type { Judged } from '../../../../src/sources/htcjob/judge.ts';
 import { OutputKeeper } from '../../../../src/sources/htcjob/output/keeper.ts';
 import { OutputPlace } from '../../../../src/sources/htcjob/output/place.ts';
+import { kept } from '../../../../src/sources/htcjob/followed.ts';
 import { Tracked } from '../../../../src/sources/htcjob/tracked.ts';
 import { archiveOf, inPieces } from '../../../support/archives.ts';
 import { indexOf } from '../../../../src/clients/htcjob/numbers.ts';
@@ -46,7 +47,7 @@ describe('the keeper of outputs', () => {
     dropped = [];
     untold = 0;
     hangs = undefined;
-    tracked = new Tracked(htcJob({ queue: 2, output: {} }));
+    tracked = new Tracked(kept(htcJob({ queue: 2, output: {} })));
   });
 
   afterEach(async () => {
@@ -245,7 +246,7 @@ describe('the keeper of outputs', () => {
     keeper.want(tracked, {
       jobs: [{ number: 0, index: 0, outcome: 'live', facts: { workerId: 1 } as JobFacts }],
     });
-    tracked = new Tracked(htcJob());
+    tracked = new Tracked(kept(htcJob()));
     want(keeper);
     await clock.advance(1000);
     expect(asked).to.deep.equal([]);

@@ -1,0 +1,107 @@
+import {
+  flawOf,
+  type HtcJob,
+  type HtcJobMeta,
+  type HtcJobScript,
+  type HtcJobSpec,
+  type HtcJobStatus,
+  type JobOutput,
+} from '../../clients/htcjob/resource.ts';
+
+/** Longest spec that stays in memory as a whole, characters: tens of thousands of HTCJobs may wait, and a spec may have 1.5 MB. */
+const longestKept = 4096;
+/** Memory that a value takes beside its characters, in characters. */
+const perValue = 8;
+
+/** The short parts of a spec, which say when and how often its jobs run. The others say what they are. */
+const shortParts = [
+  'queue',
+  'queueName',
+  'suspend',
+  'ttlSecondsAfterFinished',
+  'activeDeadlineSeconds',
+  'backoffLimit',
+] as const;
+
+export interface FollowedSpec extends Pick<HtcJobSpec, (typeof shortParts)[number]> {
+  readonly script: Pick<HtcJobScript, 'queue'>;
+  readonly output?: Pick<JobOutput, 'directory'>;
+}
+
+/** The parts of a HTCJob that stay in memory. */
+export interface Followed {
+  readonly metadata: HtcJobMeta;
+  readonly spec: FollowedSpec;
+  readonly status?: HtcJobStatus;
+  /** The whole spec, where it is short and its jobs may still be asked for: else it is read again when it is needed. */
+  readonly whole?: HtcJobSpec;
+  /** Characters of its script. */
+  readonly scriptLength: number;
+  /** Why the object cannot be run as it is. */
+  readonly flaw?: string;
+}
+
+/**
+ * The parts of an object that are followed. A list holds all objects at once, and kubectl and the server keep the script, which may
+ * have 1 MB, a second and a third time in annotations and managed fields.
+ */
+export function kept(object: HtcJob): Followed {
+  const { metadata, spec, status } = object;
+  const { namespace, name, uid, resourceVersion, generation, finalizers } = metadata;
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  const flaw = flawOf(object);
+  const isOpen = status?.completionTime === undefined && deletionTimestamp === undefined;
+  return {
+    metadata: {
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      ...(generation !== undefined && { generation }),
+      ...(finalizers !== undefined && { finalizers }),
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+    spec: flaw === undefined ? followed(spec) : emptySpec,
+    ...(status !== undefined && { status }),
+    ...(flaw === undefined && isOpen && !isLong(sizeOf(spec, longestKept)) && { whole: spec }),
+    scriptLength: flaw === undefined ? spec.script.source.length : 0,
+    ...(flaw !== undefined && { flaw }),
+  };
+}
+
+export const emptySpec: FollowedSpec = { script: {} };
+
+function followed({ script: { queue }, output, ...spec }: HtcJobSpec): FollowedSpec {
+  const parts = shortParts.flatMap((part) => (spec[part] === undefined ? [] : [[part, spec[part]] as const]));
+  const directory = output?.directory;
+  return {
+    ...(Object.fromEntries(parts) as Pick<FollowedSpec, (typeof shortParts)[number]>),
+    script: { ...(queue !== undefined && { queue }) },
+    ...(output !== undefined && { output: { ...(directory !== undefined && { directory }) } }),
+  };
+}
+
+export function isLong(size: number): boolean {
+  return size > longestKept;
+}
+
+/**
+ * Memory that parts of a HTCJob take, in characters, about. An object of an older schema may have any depth.
+ * @param upTo counted no further than this
+ */
+export function sizeOf(parts: unknown, upTo = Infinity): number {
+  let size = 0;
+  const open = [parts];
+  while (open.length > 0 && size <= upTo) {
+    const part = open.pop();
+    size += perValue;
+    if (typeof part === 'string') size += part.length;
+    if (typeof part !== 'object' || part === null) continue;
+    for (const [name, value] of Object.entries(part)) {
+      size += name.length;
+      open.push(value);
+    }
+  }
+  return size;
+}
