@@ -1,5 +1,5 @@
 import { showOthersBy } from '../worker/errors.ts';
-import { hidden, maskText } from './secrets.ts';
+import { hidden, isSecret, maskText, secretArguments } from './secrets.ts';
 
 /** Shorter ones, and plain words, may stand in any text: to hide them would say what they are. */
 const shortest = 10;
@@ -108,6 +108,47 @@ export function rememberSecret(value: string, place?: string): void {
   // Those before the last two seldom come back, and are many.
   for (const form of (all.at(-3) ?? []).filter((one) => !forms.includes(one))) drop(form, true);
   for (const form of forms) keep(form);
+}
+
+/** The same for the password of a login. @returns name and password as `Basic` sends them, which is remembered too */
+export function rememberLogin(name: string, password: string): string {
+  rememberSecret(password);
+  const sent = Buffer.from(`${name}:${password}`).toString('base64');
+  rememberSecret(sent);
+  return sent;
+}
+
+/** The same for the login in a URL, and for the parts of its query that are secret by their names. A text that is no URL has none. */
+export function rememberUrl(text: string): void {
+  const url = URL.parse(text);
+  if (url === null) return;
+  if (url.password !== '') {
+    rememberSecret(url.password);
+    rememberLogin(decoded(url.username), decoded(url.password));
+  }
+  for (const [name, value] of url.searchParams) if (isSecret(name, value)) rememberSecret(value);
+}
+
+/** The same for the arguments of a program that are secret by their options, and for the logins of the URLs among them. */
+export function rememberArguments(args: readonly string[]): void {
+  for (const value of secretArguments(args)) rememberSecret(value);
+  for (const arg of args) rememberUrl(arg.replace(/^-{1,2}[\w-]+=/, ''));
+}
+
+/** The same for the variables of a program that are secret by their names, and for the logins of URLs: of its proxy, for example. */
+export function rememberEnvironment(environment: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, value = ''] of Object.entries(environment))
+    if (isSecret(name, value)) rememberSecret(value);
+    else rememberUrl(value);
+}
+
+/** A part of a URL. One with a "%" that begins no escape is as it stands. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** In both forms of base64, alone and behind other bytes ("Bearer", a name and ":"), as far as its characters are its own. */

@@ -144,7 +144,8 @@ export function withoutSecrets(key: string, value: unknown): unknown {
   );
 }
 
-function isSecret(name: string, value: string): boolean {
+/** Whether a value is secret by its name: `PASSWORD` of `hunter2`, and not of the path of a file. */
+export function isSecret(name: string, value: string): boolean {
   return isSecretName(name) && !harmlessValue.test(value);
 }
 
@@ -153,6 +154,35 @@ function optionBefore(items: readonly unknown[], at: number): string {
   const [before, item] = [items[at - 1], items[at]];
   if (typeof before !== 'string' || typeof item !== 'string' || item.startsWith('-')) return '';
   return /^--?([A-Za-z][\w-]*)$/.exec(before)?.[1] ?? '';
+}
+
+/** A word of a command line or script, with what it has in quotes. */
+const shellWord = new RegExp(String.raw`(?:${text}|[^\s"';|&()])+`, 'g');
+const namedWord = /^(-{0,2})([A-Za-z_][\w.-]*)([=:])(.*)$/s;
+
+/** The values in a command line that are secret by their names: `--password X`, `--password=X`, `PASSWORD=X`, also within a script. */
+export function secretArguments(items: readonly string[]): readonly string[] {
+  return items.flatMap((written, at) => {
+    const item = unquoted(written);
+    if (isSecret(optionBefore(items, at), item)) return [item];
+    const named = valueIn(item);
+    if (named !== undefined) return [named];
+    const words = item.match(shellWord) ?? [];
+    return words.length > 1 || (words.length === 1 && words[0] !== item) ? secretArguments(words) : [];
+  });
+}
+
+/** The secret of `--password=X`, `PASSWORD=X` and `Authorization: Bearer X`. A script that begins with an assignment is more than its value. */
+function valueIn(item: string): string | undefined {
+  const [, dashes, name = '', sign, written = ''] = namedWord.exec(item) ?? [];
+  const value = unquoted(written.trim());
+  if (!isSecret(name, value)) return undefined;
+  if (dashes === '' && sign === '=' && value === written && /\s/.test(value)) return undefined;
+  return value.replace(/^(bearer|basic|token)\s+(?=\S)/i, '');
+}
+
+function unquoted(word: string): string {
+  return word.replace(/^(['"])(.*)\1$/s, '$2');
 }
 
 function refers(value: unknown): boolean {

@@ -1,7 +1,15 @@
-import { fromOutside, rememberSecret } from '../../util/own-secrets.ts';
+import {
+  fromOutside,
+  rememberArguments,
+  rememberEnvironment,
+  rememberLogin,
+  rememberSecret,
+  rememberUrl,
+} from '../../util/own-secrets.ts';
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { createSecureContext, getCACertificates, rootCertificates } from 'node:tls';
+import { isObject } from '../../util/json.ts';
 import type { FileKind } from '../../util/file-kinds.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
@@ -35,6 +43,8 @@ export async function readCredentials(
   signal: AbortSignal,
 ): Promise<Credentials> {
   const { user } = access;
+  // A proxy gets the login, and answers in the server's stead.
+  if (access.proxyUrl !== undefined) rememberUrl(access.proxyUrl);
   const reading = { access, files };
   const ca = await load(reading, 'certificate-authority', access.ca);
   const certificate = await load(reading, 'client-certificate', user.certificate);
@@ -98,11 +108,8 @@ async function loginOf(
   }
   if (user.token !== undefined) return { headers: bearer(access, user.token.trim()) };
   if (user.basic !== undefined) {
-    rememberSecret(user.basic.password);
-    const both = `${user.basic.username}:${user.basic.password}`;
-    const sent = Buffer.from(both).toString('base64');
-    rememberSecret(sent);
-    return { headers: { authorization: `Basic ${sent}` } };
+    const { username, password } = user.basic;
+    return { headers: { authorization: `Basic ${rememberLogin(username, password)}` } };
   }
   if (user.authProvider !== undefined) {
     return { headers: await askProvider(reading), expiresAt: now + providerInterval };
@@ -133,6 +140,7 @@ async function askProvider({ access, files }: Reading): Promise<Headers> {
     config.loadFromString(bytes.toString('utf8'));
     config.makePathsAbsolute(dirname(access.source));
     config.setCurrentContext(access.context);
+    rememberProvider(config.getCurrentUser()?.authProvider);
     await config.applyToHTTPSOptions(options);
   } catch (error) {
     throw failed(access, `${provider} gave no credentials: ${fromOutside(messageOf(error))}`);
@@ -141,6 +149,17 @@ async function askProvider({ access, files }: Reading): Promise<Headers> {
   if (authorization === undefined) throw failed(access, `${provider} gave no credentials`);
   rememberSecret(authorization.replace(/^Bearer /, ''), `login ${access.source} ${access.user.name}`);
   return { authorization };
+}
+
+/** The client's secret and the tokens in a provider's settings, and those in the command that one of them runs. */
+function rememberProvider(provider: unknown): void {
+  const settings = isObject(provider) && isObject(provider['config']) ? provider['config'] : {};
+  const texts = Object.entries(settings).filter(([, value]) => typeof value === 'string') as [
+    string,
+    string,
+  ][];
+  rememberEnvironment(Object.fromEntries(texts));
+  for (const [name, value] of texts) if (name === 'cmd-args') rememberArguments([value]);
 }
 
 function impersonation({ user: { impersonate } }: ClusterAccess): Headers {

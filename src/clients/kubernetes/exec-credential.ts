@@ -1,4 +1,4 @@
-import { endFromOutside } from '../../util/own-secrets.ts';
+import { endFromOutside, rememberArguments, rememberEnvironment } from '../../util/own-secrets.ts';
 import { execFile } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { ThresherError } from '../../worker/errors.ts';
@@ -51,6 +51,9 @@ export async function runExecPlugin(
     maxBuffer: outputLimit,
     signal,
   } as const;
+  // A plugin that fails may say with what it was called.
+  rememberEnvironment(env);
+  rememberArguments(exec.args ?? []);
   const output = await new Promise<string>((done, failed) => {
     const child = execFile(command, [...(exec.args ?? [])], options, (error, stdout, stderr) => {
       if (error === null) done(stdout);

@@ -5,6 +5,7 @@ import { readYamlFile } from '../../util/located-file.ts';
 import { nearest } from '../../util/nearest.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
+import { hidden } from '../../util/secrets.ts';
 import Type from '../../util/type.ts';
 import { withoutEnd } from '../../util/without-end.ts';
 import { ThresherError } from '../../worker/errors.ts';
@@ -270,7 +271,9 @@ function checkedUrl(located: Located, value: string, at: string, protocols: read
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url !== undefined && protocols.includes(url.protocol) && url.hostname !== '') return url;
   const wanted = protocols.map((protocol) => `${protocol}//host:port`).join(' or ');
-  throw wrongAt(located, at, `${at.split('/').at(-1) ?? ''} is "${value}"; it must be ${wanted}`);
+  // What is no URL may still have a password: "user:password@host:3128".
+  const shown = value.replace(/^.*@/s, `${hidden}@`);
+  throw wrongAt(located, at, `${at.split('/').at(-1) ?? ''} is "${shown}"; it must be ${wanted}`);
 }
 
 function checked<T extends TSchema>(located: Located, schema: T, value: unknown, at: string): Static<T> {

@@ -254,6 +254,81 @@ describe('an exec plugin', () => {
     expect(await refused({ exec: { command: file } })).to.contain('may not be executed');
   });
 
+  describe('hole 3: says again what it was given, and the error hides of it', () => {
+    const echo = plugin('echo "refused: $1 $SAID and $*" | sed s/--[a-z-]*=//g >&2; exit 1');
+    const said = (exec: Record<string, unknown>, cluster = {}) => refused({ exec }, cluster);
+    const secret = (kind: string) => `k3J-${kind}-sUperValue-77`;
+
+    it('a variable whose name says that it is secret, and no other', async () => {
+      const given = [
+        { name: 'OIDC_CLIENT_SECRET', value: secret('env') },
+        { name: 'CLIENT_ID', value: 'client-of-the-pilots' },
+      ];
+      const command = plugin('echo "client $CLIENT_ID has not the secret $OIDC_CLIENT_SECRET" >&2; exit 1');
+      expect(await said({ command, env: given })).to.match(
+        /client client-of-the-pilots has not the secret \(hidden\)$/,
+      );
+    });
+
+    it("a secret variable of the daemon's own, and the login of its proxy", async () => {
+      const [token, password] = [secret('own'), secret('proxy')];
+      const sent = Buffer.from(`bob:${password}`).toString('base64');
+      process.env['R10_PLUGIN_TOKEN'] = token;
+      process.env['R10_HTTPS_PROXY'] = `http://bob:${password}@proxy:3128`;
+      try {
+        const command = plugin(`echo "the proxy got ${sent}, the issuer $R10_PLUGIN_TOKEN" >&2; exit 1`);
+        expect(await said({ command })).to.match(/the proxy got \(hidden\), the issuer \(hidden\)$/);
+      } finally {
+        delete process.env['R10_PLUGIN_TOKEN'];
+        delete process.env['R10_HTTPS_PROXY'];
+      }
+    });
+
+    const args: Readonly<Record<string, (value: string) => readonly string[]>> = {
+      'an option and its value': (value) => ['--client-secret', value],
+      'an option with its value': (value) => [`--client-secret=${value}`],
+      'an option of one dash': (value) => ['-password', value],
+      'a variable for env': (value) => [`AWS_SESSION_TOKEN=${value}`],
+      'a header': (value) => ['-H', `Authorization: Bearer ${value}`],
+      'a script': (value) => ['-c', `kubelogin get-token --client-secret='${value}' | head -1`],
+      'a script that begins with a variable': (value) => ['-c', `TOKEN="${value}" kubelogin get-token`],
+      'a password with blanks': (value) => [`--password=${value} and more`],
+      'a script in a script': (value) => ['-c', `sh -c "kubelogin --token ${value}"`],
+      'a URL with a login': (value) => [`--proxy=http://bob:${value}@proxy:3128`],
+    };
+    for (const [index, [what, of]] of Object.entries(args).entries())
+      it(`the secret of ${what}`, async () => {
+        const value = secret(`arg${index}`);
+        const given = [plugin(`echo "cannot log in with ${value}" >&2; exit 1`), ...of(value)];
+        expect(await said({ command: '/bin/sh', args: given })).to.match(/cannot log in with \(hidden\)$/);
+      });
+
+    it('no argument whose option says nothing of a secret', async () => {
+      const given = ['--cluster-name', 'pilots-of-the-north-1'];
+      expect(await said({ command: echo, args: given })).to.contain('pilots-of-the-north-1');
+    });
+
+    it('the login of the proxy, which it gets with the cluster', async () => {
+      const password = secret('info');
+      const command = plugin(`echo "got $KUBERNETES_EXEC_INFO, which is ${password}" >&2; exit 1`);
+      const proxy = { 'proxy-url': `http://bob:${password}@127.0.0.1:9` };
+      const message = await said({ command, provideClusterInfo: true }, proxy);
+      expect(message).to.contain('which is (hidden)').and.not.contain(password);
+    });
+  });
+
+  it('hole 3: the command of a legacy auth provider says again what it was given, and the error hides it', async () => {
+    const [option, token] = ['k3J-gcpOption-sUper-77', 'k3J-gcpToken-sUper-77'];
+    const settings = {
+      'access-token': token,
+      expiry: '2020-01-01T00:00:00Z',
+      'cmd-path': plugin(`echo "neither ${option} nor ${token}" >&2; exit 1`),
+      'cmd-args': `--client-secret ${option}`,
+    };
+    const message = await refused({ 'auth-provider': { name: 'gcp', config: settings } });
+    expect(message).to.contain('neither (hidden) nor (hidden)').and.not.match(/k3J-/);
+  });
+
   it('a caller that gives up does not wait for an exec plugin that hangs', async () => {
     const { access } = open({ exec: { command: '/bin/sleep', args: ['60'] } });
     const abort = new AbortController();

@@ -880,6 +880,30 @@ describe('the TLS of a client', () => {
 });
 
 describe('a proxy before the API', () => {
+  it('hole 3: gets a login that no error shows, however the proxy says it back', async () => {
+    const [password, written] = ['Zq7/proxyPw@91xKd', 'Zq7%2FproxyPw%4091xKd'];
+    const sent = Buffer.from(`bob:${password}`).toString('base64');
+    const logins: (string | undefined)[] = [];
+    const proxy = await startScriptedServer();
+    proxy.always((response, { headers }) => {
+      logins.push(headers['proxy-authorization']);
+      response.writeHead(403, { 'content-type': 'text/plain' });
+      response.end(`bob with ${password} (${written}, ${sent}) may not reach this site`);
+    });
+    const cluster = {
+      server: 'http://api.example.org:6443',
+      'proxy-url': proxy.url.replace('//', `//bob:${written}@`),
+    };
+    const client = makeClient(writeKubeconfig(kubeconfig(cluster)));
+    try {
+      const { message } = await failure(client.get(one, { signal }));
+      expect(logins).to.deep.equal([`Basic ${sent}`]);
+      expect(message).to.contain('bob with (hidden) ((hidden), (hidden)) may not reach this site');
+    } finally {
+      await Promise.all([client.close(), proxy.stop()]);
+    }
+  });
+
   it('is asked for a tunnel, and its refusal is told', async () => {
     const server = await startScriptedServer({ cert: pem('server.crt'), key: pem('server.key') });
     server.always(json(200, job));

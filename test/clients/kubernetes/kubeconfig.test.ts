@@ -168,6 +168,15 @@ describe('a kubeconfig', () => {
   }
 });
 
+describe('an address in a kubeconfig that is none', () => {
+  it('hole 3: is shown without the login that it has', async () => {
+    const without = await refused(kubeconfig({ server, 'proxy-url': 'bob:Zq7-proxyPw-91xKd@proxy:3128' }));
+    expect(without).to.match(/proxy-url is "\(hidden\)@proxy:3128"; it must be http/);
+    const unescaped = await refused(kubeconfig({ server, 'proxy-url': 'http://bob:Zq7#pr@xyPw@proxy:3128' }));
+    expect(unescaped).to.match(/proxy-url is "\(hidden\)@proxy:3128"; it must be http/);
+  });
+});
+
 describe('within a Pod', () => {
   it('within a Pod the service account is the login', async () => {
     const directory = temporaryDirectory();
