@@ -1,8 +1,11 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import { postgresqlDialect } from '../../src/store/postgresql/dialect.ts';
 import { postgresqlError } from '../../src/store/postgresql/errors.ts';
 import { inPostgresql } from '../../src/store/postgresql/migrations.ts';
+import { openSession } from '../../src/store/postgresql/session.ts';
 import { nameOf, parseAddress } from '../../src/util/postgresql-options.ts';
 import { steps } from '../../src/store/sqlite/migrations.ts';
 import type { Tables } from '../../src/store/tables.ts';
@@ -35,6 +38,47 @@ describe('rows for PostgreSQL', () => {
   it('have no column that was not named', () => {
     const rows = postgresqlDialect.rows('r', { a: { type: 'integer', of: () => 1 } }, [{}]);
     expect(() => rows.column('b' as 'a')).to.throw('r has no column b');
+  });
+});
+
+describe('the login to PostgreSQL', () => {
+  it('hole 3: is shown by no error, also where the driver took it from the environment and the server says it back', async () => {
+    const password = 'Zq7-pgPassword-91xKd';
+    const message = (type: string, body: Buffer) => {
+      const head = Buffer.from(`${type}\0\0\0\0`);
+      head.writeInt32BE(body.length + 4, 1);
+      return Buffer.concat([head, body]);
+    };
+    const askForPassword = message('R', Buffer.from([0, 0, 0, 3]));
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write(askForPassword);
+        socket.once('data', (sent) => {
+          const said = `SFATAL\0C28P01\0Mwrong password: ${sent.subarray(5, -1).toString()}\0\0`;
+          socket.end(message('E', Buffer.from(said)));
+        });
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const before = process.env['PGPASSWORD'];
+    process.env['PGPASSWORD'] = password;
+    try {
+      const place = { host: '127.0.0.1', port, user: 'u', database: 'd' };
+      const options = { ...place, kind: 'postgresql', sslmode: 'disable', leaseDuration: 15_000 } as const;
+      const use = { application: 'test', mayTakeLong: false, readOnly: true };
+      const error = await openSession(options, use).then(
+        () => undefined,
+        (thrown: unknown) => postgresqlError(thrown, 'd'),
+      );
+      expect(error?.message).to.equal('the database refuses the login: wrong password: (hidden)');
+    } finally {
+      if (before === undefined) delete process.env['PGPASSWORD'];
+      else process.env['PGPASSWORD'] = before;
+      server.close();
+    }
   });
 });
 

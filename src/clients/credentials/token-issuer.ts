@@ -1,4 +1,4 @@
-import { fromOutside, rememberSecret } from '../../util/own-secrets.ts';
+import { fromOutside, rememberLogin, rememberSecret } from '../../util/own-secrets.ts';
 import { rootCertificates } from 'node:tls';
 import * as oidc from 'openid-client';
 import { Agent, fetch } from 'undici';
@@ -41,6 +41,7 @@ export class TokenIssuer {
   constructor(client: IssuerClient) {
     this.#client = client;
     rememberSecret(client.clientSecret);
+    if (client.auth === 'basic') rememberLogin(inHeader(client.clientId), inHeader(client.clientSecret));
     const ca = client.authorities === undefined ? undefined : [...rootCertificates, client.authorities];
     this.#agent = new Agent({ connect: { ...(ca && { ca }) } });
   }
@@ -104,6 +105,13 @@ export class TokenIssuer {
     configuration[oidc.customFetch] = ask;
     return configuration;
   }
+}
+
+/** A part of a login as OAuth2 has it in `Basic`: `-` and `_` are escaped, too. Source: RFC 6749, 2.3.1; oauth4webapi. */
+function inHeader(part: string): string {
+  return encodeURIComponent(part)
+    .replaceAll(/[-_.!~*'()]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+');
 }
 
 type RequestInit = NonNullable<Parameters<typeof fetch>[1]>;

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { getCACertificates } from 'node:tls';
 import { createGunzip } from 'node:zlib';
 import type { Clock } from '../../util/clock.ts';
-import { fromOutside, rememberSecret } from '../../util/own-secrets.ts';
+import { fromOutside, rememberLogin, rememberUrl } from '../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
 /** Marks that the server gave the file that is here already, so that it need not send the same again. */
@@ -74,6 +74,8 @@ export async function fetchFile(asked: WebRequest): Promise<WebFile | undefined>
 }
 
 async function follow(asked: WebRequest, signal: AbortSignal): Promise<WebFile | undefined> {
+  // A server that leads to its login page tells that one by which address it was asked.
+  rememberUrl(asked.url);
   let url = new URL(asked.url);
   for (let way = 0; way <= mostRedirects; way++) {
     const found = await fetchOnce(url, asked, signal);
@@ -169,11 +171,7 @@ function unpacked(body: Readable): Readable {
 }
 
 function basic({ username, password }: URL): string {
-  rememberSecret(decodeURIComponent(password));
-  const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  const sent = Buffer.from(text).toString('base64');
-  rememberSecret(sent);
-  return `Basic ${sent}`;
+  return `Basic ${rememberLogin(decodeURIComponent(username), decodeURIComponent(password))}`;
 }
 
 function failed(

@@ -49,7 +49,10 @@ export async function openSession(options: PostgresqlOptions, use: SessionUse): 
   // Without a listener the loss of an idle connection would end the process.
   client.on('error', () => undefined);
   try {
-    await client.connect();
+    // The driver takes a password from PGPASSWORD and ~/.pgpass, too.
+    await client.connect().finally(() => {
+      if (typeof client.password === 'string') rememberSecret(client.password);
+    });
     await requireFit(client, options);
     await client.query(settingsOf(use));
     return client;

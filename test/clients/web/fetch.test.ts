@@ -195,4 +195,15 @@ describe('a file of a web server', () => {
       `Basic ${Buffer.from('me:pa55').toString('base64')}`,
     );
   });
+
+  it('hole 3: is asked for with a token in its URL, which no message shows, also where the server leads to its login page', async () => {
+    const token = 'glpat-Zq7webToken91xKd';
+    other.answers.set(`/q.json?private_token=${token}`, (request, response) => {
+      const back = encodeURIComponent(request.url ?? '');
+      response.writeHead(302, { location: server.url(`/login?back=${back}&was=${token}`) }).end();
+    });
+    const failure = await failureOf(get(other.url(`/q.json?private_token=${token}`), { ca }));
+    expect(failure).to.match(/^web-redirect: .* leads to .*\/login\?back=.*, without TLS$/);
+    expect(failure).not.to.include(token);
+  });
 });

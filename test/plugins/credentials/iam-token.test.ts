@@ -212,6 +212,20 @@ describe('IamTokenCredManager', () => {
       );
     });
 
+    it('hole 3: the issuer refuses a header, and repeats what was in it', async () => {
+      const own = 'Zq7-_cl.i-e_nt~Se-cr_et.91';
+      const written = own.replaceAll(
+        /[-_.~]/g,
+        (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+      );
+      writeClient({ issuer: issuer.url, client_id: 'harvester', client_secret: own });
+      const error_description = `unknown client harvester:${written}`;
+      issuer.answer = () => ({ statusCode: 401, body: { error: 'invalid_client', error_description } });
+      expect(await failing({ client_auth: 'basic', token_endpoint: `${issuer.url}/token` })).to.match(
+        /unknown client harvester:\(hidden\)$/,
+      );
+    });
+
     it('the issuer is down, unknown, not trusted or silent', async () => {
       const client = (url: string) => {
         writeClient({ issuer: url, client_id: 'harvester', client_secret: clientSecret });

@@ -109,6 +109,14 @@ describe("A11: the operator's script for the resources of the node", () => {
       expect(thrown).to.include(message);
     });
 
+  it('hole 3: says a token again that its line has, and no error shows it', async () => {
+    const token = 'k3J-capacityToken-sUper-77';
+    const command = `set -- --api-token ${token}; echo "$2 is not valid" >&2; exit 1`;
+    const ask = scriptCapacity({ ...where(), command, timeLimit: 20_000 });
+    const thrown = await ask(signal).catch((error: unknown) => String(error));
+    expect(thrown).to.equal('Error: capacityScript ended with 1: (hidden) is not valid');
+  });
+
   it('runs in the directory that it is given', async () => {
     const there = where();
     const ask = scriptCapacity({

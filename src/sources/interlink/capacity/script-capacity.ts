@@ -1,4 +1,4 @@
-import { endFromOutside } from '../../../util/own-secrets.ts';
+import { endFromOutside, rememberArguments } from '../../../util/own-secrets.ts';
 import { runProgram } from '../../../clients/program.ts';
 import { quantityOf } from '../../../clients/kubernetes/quantity.ts';
 import type { Clock } from '../../../util/clock.ts';
@@ -22,6 +22,7 @@ const outputLimit = 1024 * 1024;
 /** Runs a command of the operator, which prints what the node has, as interLink's plugins do. */
 export function scriptCapacity({ command, ...call }: CapacityScript): AskCapacity {
   const name = 'capacityScript';
+  rememberArguments([command]);
   return async (signal) => {
     const end = await runProgram({
       ...call,
