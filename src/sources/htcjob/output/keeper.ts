@@ -11,7 +11,8 @@ import { Agenda } from '../agenda.ts';
 import { withOutputs } from './output-status.ts';
 import type { Outputs } from './outputs.ts';
 import { directoryOf, type OutputPlace } from './place.ts';
-import { type OnFiles, type OutputBounds, unpack } from './unpack.ts';
+import type { OnFiles } from './directory.ts';
+import { type OutputBounds, unpack } from './unpack.ts';
 import { WrongArchive } from './tar.ts';
 
 export interface KeeperParts {

@@ -1,12 +1,9 @@
-import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { hasCode } from '../../../util/files.ts';
 import { messageOf, ThresherError } from '../../../worker/errors.ts';
 import type { HtcJobSpec, SpecProblem } from '../../../clients/htcjob/resource.ts';
 import type { Meta } from '../cluster.ts';
-import type { OnFiles } from './unpack.ts';
-
-const asDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NONBLOCK;
+import { HeldDirectory, type OnFiles } from './directory.ts';
 
 /** Longest `spec.output.directory`, bytes. */
 const longest = 200;
@@ -75,7 +72,7 @@ function isInside(name: string): boolean {
 
 /**
  * The directory of an operator in which outputs are kept, and perhaps others write. Below it thresher follows no link: each part of a
- * way is opened by itself, through the one before.
+ * way is opened by itself, through the one before, and what is in a directory is written and removed through the open directory.
  */
 export class OutputPlace {
   readonly root: string;
@@ -86,54 +83,63 @@ export class OutputPlace {
     this.#onFiles = onFiles;
   }
 
-  /** @returns whether the output of this name is there, whole */
+  /** @returns whether the output of this name is there, whole. @throws ThresherError `htcjob-output` for a link or a file of that name */
   async has(parts: readonly string[], name: string): Promise<boolean> {
-    const found = await this.#inside(parts, false, (directory) =>
-      this.#onFiles('a look at an output', async () => {
-        const opened = await open(`${directory}/${name}`, asDirectory | constants.O_NOFOLLOW);
-        await opened.close();
-        return true;
-      }).catch((error: unknown) => {
-        if (hasCode(error, 'ENOENT')) return false;
-        throw error;
-      }),
-    );
+    const found = await this.#inside(parts, false, async (directory) => {
+      const output = await openIn(directory, name);
+      await output?.close();
+      return output !== undefined;
+    });
     return found ?? false;
   }
 
   /**
    * Makes the output of this name by `fill`, in a directory that gets its name only when it is whole and on the disk.
+   * @param fill gets a path that leads to this directory alone, until it has come back
    * @throws ThresherError `htcjob-output`, what `fill` throws, and what the file system says
    */
   async make<T>(parts: readonly string[], name: string, fill: (directory: string) => Promise<T>): Promise<T> {
-    const made = await this.#inside(parts, true, async (directory, handle) => {
-      const partial = `${directory}/.partial-${name}`;
-      await this.#remove(partial);
-      await this.#onFiles('making an output', () => mkdir(partial, { mode: 0o755 }));
-      let filled: T;
+    const made = await this.#inside(parts, true, async (directory) => {
+      const partialName = `.partial-${name}`;
+      await directory.remove(partialName);
+      await directory.make(partialName);
+      const partial = await directory.directory(partialName);
       try {
-        filled = await fill(partial);
-      } catch (error) {
-        // A full disk needs the room at once.
-        await this.#remove(partial).catch(() => undefined);
-        throw error;
-      }
-      await this.#onFiles('keeping an output', async () => {
-        const path = `${directory}/${name}`;
-        try {
-          await rename(partial, path);
-        } catch (error) {
+        const filled = await this.#fill(directory, partial, partialName, fill);
+        await directory.rename(partialName, directory, name).catch(async (error: unknown) => {
           if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
           // That of an earlier attempt. A daemon that is killed here makes it again.
-          await rm(path, { recursive: true, force: true });
-          await rename(partial, path);
-        }
-        await handle.sync();
-      });
-      return { filled };
+          await directory.remove(name);
+          await directory.rename(partialName, directory, name);
+        });
+        // It may have been swapped in the last moment.
+        await directory.requireSame(name, partial);
+        await directory.sync();
+        return { filled };
+      } finally {
+        await partial.close();
+      }
     });
     if (made === undefined) throw notThere(this.root, 'it is gone');
     return made.filled;
+  }
+
+  async #fill<T>(
+    directory: HeldDirectory,
+    partial: HeldDirectory,
+    partialName: string,
+    fill: (directory: string) => Promise<T>,
+  ): Promise<T> {
+    try {
+      const filled = await fill(partial.path);
+      await directory.requireSame(partialName, partial);
+      return filled;
+    } catch (error) {
+      // A full disk needs the room at once, also that of a directory that a user has moved away.
+      const room = partial.empty().then(() => directory.remove(partialName));
+      await room.catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Removes the directory of a resource, and those above it that are empty then. */
@@ -142,29 +148,24 @@ export class OutputPlace {
       const [name = '', above] = [parts[depth - 1], parts.slice(0, depth - 1)];
       const isOwn = depth === parts.length;
       await this.#inside(above, false, async (directory) => {
-        const path = `${directory}/${name}`;
-        if (isOwn) await this.#remove(path);
+        if (isOwn) await directory.remove(name);
         else
-          await this.#onFiles('removing a directory', () => rmdir(path)).catch((error: unknown) => {
-            if (!hasCode(error, 'ENOTEMPTY', 'ENOENT', 'EEXIST', 'EBUSY', 'ENOTDIR')) throw error;
+          await directory.removeDirectory(name).catch((error: unknown) => {
+            if (!hasCode(error, 'ENOTEMPTY', 'EEXIST', 'EBUSY')) throw error;
           });
       });
     }
-  }
-
-  #remove(path: string): Promise<void> {
-    return this.#onFiles('removing an output', () => rm(path, { recursive: true, force: true }));
   }
 
   /** @returns undefined where the way is not there, and is not to be made */
   async #inside<T>(
     parts: readonly string[],
     make: boolean,
-    work: (directory: string, handle: FileHandle) => Promise<T>,
+    work: (directory: HeldDirectory) => Promise<T>,
   ): Promise<T | undefined> {
-    let handle: FileHandle;
+    let directory: HeldDirectory;
     try {
-      handle = await this.#onFiles('opening the directory of outputs', () => open(this.root, asDirectory));
+      directory = await HeldDirectory.open(this.root, this.#onFiles);
     } catch (error) {
       // A directory that is made in the place of one that is not mounted would hide the outputs.
       if (make) throw notThere(this.root, messageOf(error));
@@ -173,36 +174,15 @@ export class OutputPlace {
     }
     try {
       for (const part of parts) {
-        const path = `/proc/self/fd/${handle.fd}/${part}`;
-        const next = await this.#next(path, make);
+        const next = make ? await madeIn(directory, part) : await openIn(directory, part);
         if (next === undefined) return undefined;
-        await handle.close();
-        handle = next;
+        await directory.close();
+        directory = next;
       }
-      return await work(`/proc/self/fd/${handle.fd}`, handle);
+      return await work(directory);
     } finally {
-      await handle.close();
+      await directory.close();
     }
-  }
-
-  #next(path: string, make: boolean): Promise<FileHandle | undefined> {
-    return this.#onFiles('opening a directory of outputs', async () => {
-      if (make)
-        await mkdir(path, { mode: 0o755 }).catch((error: unknown) => {
-          if (!hasCode(error, 'EEXIST')) throw error;
-        });
-      try {
-        return await open(path, asDirectory | constants.O_NOFOLLOW);
-      } catch (error) {
-        if (!make && hasCode(error, 'ENOENT')) return undefined;
-        if (hasCode(error, 'ELOOP', 'ENOTDIR'))
-          throw new ThresherError(
-            'htcjob-output',
-            `a link or a file is in the way below ${this.root}: remove it`,
-          );
-        throw error;
-      }
-    });
   }
 
   /** Why nothing can be kept there; undefined: it is a directory. */
@@ -221,4 +201,20 @@ function notThere(root: string, why: string): ThresherError {
     'htcjob-output',
     `the directory ${root} of outputDir cannot be used (${why}): make it, or mount it`,
   );
+}
+
+async function openIn(directory: HeldDirectory, name: string): Promise<HeldDirectory | undefined> {
+  try {
+    return await directory.directory(name);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+async function madeIn(directory: HeldDirectory, name: string): Promise<HeldDirectory> {
+  await directory.make(name).catch((error: unknown) => {
+    if (!hasCode(error, 'EEXIST')) throw error;
+  });
+  return directory.directory(name);
 }

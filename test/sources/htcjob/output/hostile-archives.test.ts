@@ -4,7 +4,8 @@ import { inspect } from 'node:util';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type OnFiles, unpack } from '../../../../src/sources/htcjob/output/unpack.ts';
+import type { OnFiles } from '../../../../src/sources/htcjob/output/directory.ts';
+import { unpack } from '../../../../src/sources/htcjob/output/unpack.ts';
 import { archiveOf, inPieces } from '../../../support/archives.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
 
