@@ -133,18 +133,33 @@ export class HTCondorClient {
     const fields = attributes.map(classAdName);
     const args = ['-allusers', '-constraint', constraint, '-af:rt', ...fields];
     const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
-    const lines = new Lines();
-    const onOutput = (text: string) => {
-      for (const line of lines.push(text)) {
-        const values = line.split('\t');
-        // A value cannot hold a tab or the end of a line: HTCondor escapes both.
-        if (values.length !== fields.length)
-          throw new SyntaxError(`"${fromOutside(line).slice(0, 100)}" is no job`);
-        onJob(values);
-      }
-    };
-    await this.#tools.succeed({ ...tool, onOutput }, signal);
-    if (!lines.complete) throw this.#unreadable(tool, 'a line without end');
+    await this.#lines(tool, fields.length, onJob, signal);
+  }
+
+  /**
+   * Values of jobs as HTCondor itself compares them in a constraint: in a list as JSON, an expression stands unevaluated.
+   * @param limit at most so many jobs; of the history, the last to leave
+   * @returns the values of each job, strings in quotes
+   */
+  async evaluated(
+    where: 'queue' | 'history',
+    constraint: string,
+    attributes: readonly string[],
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<(readonly string[])[]> {
+    const command = where === 'queue' ? 'condor_q' : 'condor_history';
+    const fields = attributes.map(classAdName);
+    const everyone = where === 'queue' ? ['-allusers'] : [];
+    const args = [...everyone, '-limit', `${limit}`, '-constraint', constraint, '-af:Vt', ...fields];
+    const jobs: (readonly string[])[] = [];
+    await this.#lines(
+      { command, args, changes: false, timeLimit: this.#limits.ask },
+      fields.length,
+      (values) => jobs.push(values),
+      signal,
+    );
+    return jobs;
   }
 
   /** Whole ads of jobs, as they are: expressions unevaluated. For few jobs: each is thousands of characters. */
@@ -259,6 +274,26 @@ export class HTCondorClient {
       { command: 'condor_qedit', args, changes: true, timeLimit: this.#limits.change },
       signal,
     );
+  }
+
+  /** Runs a command that writes a line of values for each job. @param count of the values */
+  async #lines(
+    tool: Tool,
+    count: number,
+    onJob: (values: readonly string[]) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const lines = new Lines();
+    const onOutput = (text: string) => {
+      for (const line of lines.push(text)) {
+        const values = line.split('\t');
+        // A value cannot hold a tab or the end of a line: HTCondor escapes both.
+        if (values.length !== count) throw new SyntaxError(`"${fromOutside(line).slice(0, 100)}" is no job`);
+        onJob(values);
+      }
+    };
+    await this.#tools.succeed({ ...tool, onOutput }, signal);
+    if (!lines.complete) throw this.#unreadable(tool, 'a line without end');
   }
 
   async #ads<T>(read: (ad: Ad) => T | undefined, tool: Tool, signal: AbortSignal): Promise<T[]> {

@@ -1,6 +1,7 @@
-import { type JobId, jobIdText, parseJobId } from '../../clients/htcondor/classad.ts';
+import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import type { Ad } from '../../clients/htcondor/json-objects.ts';
-import type { Worker } from '../../worker/worker.ts';
+import { markedId } from '../../worker/marked.ts';
+import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { type Job, jobOf, marks } from './marks.ts';
 import { jobAttributes } from './state/types.ts';
@@ -53,17 +54,70 @@ export function whereWorkers(workerIds: readonly number[]): string {
   return workerIds.length === 0 ? 'false' : `member(${marks.worker}, {${list}})`;
 }
 
+/** Jobs of workers in the queue, each with its worker. @param which of them @throws HTCondorError */
+export async function queuedOf(
+  schedd: HTCondorSchedd,
+  workerIds: readonly number[],
+  which: string,
+  signal: AbortSignal,
+  attributes: readonly string[] = followed,
+): Promise<Job[]> {
+  const constraint = `${whereWorkers(workerIds)} && ${which}`;
+  const jobs = await inQueue(schedd, constraint, signal, attributes);
+  return withWorkers(schedd, jobs, { where: 'queue', constraint, workerIds }, signal);
+}
+
+/**
+ * HTCondor evaluates a mark that it compares, and shows it as it is: a job whose mark became an expression (by `condor_qedit`, a
+ * transform or the job itself) answers a question about workers, and its ad does not say which worker it is. HTCondor says that when
+ * it is asked for the value. A mark that has another value then is the mark of no worker.
+ * @param jobs the answer
+ * @param asked the question: where, for which jobs of ours, and for which workers
+ * @throws HTCondorError
+ */
+async function withWorkers(
+  schedd: HTCondorSchedd,
+  jobs: readonly Job[],
+  asked: {
+    readonly where: 'queue' | 'history';
+    readonly constraint: string;
+    readonly workerIds: readonly number[];
+  },
+  signal: AbortSignal,
+): Promise<Job[]> {
+  const workers = new Map<string, number>();
+  for (const some of portions(jobs.filter(({ workerId }) => workerId === undefined))) {
+    const these = `${schedd.mine} && ${asked.constraint} && (${whereJobs(some.map(({ id }) => id))})`;
+    const attributes = ['ClusterId', 'ProcId', marks.worker];
+    const values = await schedd.client.evaluated(asked.where, these, attributes, some.length, signal);
+    for (const [cluster = '', proc = '', mark = ''] of values) {
+      const workerId = markedId(mark.replaceAll('"', ''));
+      if (workerId !== undefined && asked.workerIds.includes(workerId))
+        workers.set(`${cluster}.${proc}`, workerId);
+    }
+  }
+  return jobs.map((job) => ({ ...job, workerId: job.workerId ?? workers.get(jobIdText(job.id)) }));
+}
+
+export interface LookedUp {
+  /** By worker. */
+  readonly jobs: ReadonlyMap<number, readonly Job[]>;
+  /** By worker: why it cannot be said whether it has a job. */
+  readonly unsaid: ReadonlyMap<number, WorkerError>;
+}
+
 /**
  * The jobs of these workers, past every cache: first the queue, then the history, since a job is written there before
- * it leaves the queue. @throws HTCondorError where not all of it can be said.
+ * it leaves the queue. @throws HTCondorError where the schedd gives no whole answer
  */
 export async function lookUp(
   schedd: HTCondorSchedd,
   workers: readonly Pick<Worker, 'workerId' | 'handle'>[],
   signal: AbortSignal,
   options: { readonly history: boolean },
-): Promise<ReadonlyMap<number, readonly Job[]>> {
+): Promise<LookedUp> {
   const found = new Map<number, Job[]>();
+  const unsaid = new Map<number, WorkerError>();
   const add = (jobs: readonly Job[]) => {
     for (const job of jobs) {
       if (job.workerId !== undefined) found.set(job.workerId, [...(found.get(job.workerId) ?? []), job]);
@@ -72,19 +126,49 @@ export async function lookUp(
   schedd.owners.expect(workers);
   for (const some of portions(workers)) {
     const ids = some.map(({ workerId }) => workerId);
-    add(await inQueue(schedd, whereWorkers(ids), signal));
-    let missing = ids.filter((id) => !found.has(id));
-    const handles = some.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
-    while (options.history && missing.length > 0) {
+    add(await queuedOf(schedd, ids, 'true', signal));
+    const missing = () => some.filter(({ workerId }) => !found.has(workerId));
+    let left = missing();
+    while (options.history && left.length > 0) {
       // One job for each is the rule; where one has several, they take the places of others, who are asked for again.
-      const limit = missing.length;
-      const constraint = `${schedd.mine} && ${schedd.owners.constraint(handles)} && ${whereWorkers(missing)}`;
-      const ads = await schedd.client.history(constraint, followed, limit, signal);
-      add(ads.flatMap((ad) => ownJobOf(schedd, ad, false) ?? []));
-      missing = ads.length < limit ? [] : missing.filter((id) => !found.has(id));
+      const limit = left.length;
+      const { jobs, count } = await inHistory(schedd, left, limit, signal);
+      add(jobs);
+      if (count < limit) break;
+      left = missing();
+      // The same question would get the same answer, again and again.
+      if (left.length === limit) {
+        for (const { workerId } of left) unsaid.set(workerId, hidden(schedd, jobs));
+        break;
+      }
     }
   }
-  return found;
+  return { jobs: found, unsaid };
+}
+
+async function inHistory(
+  schedd: HTCondorSchedd,
+  workers: readonly Pick<Worker, 'workerId' | 'handle'>[],
+  limit: number,
+  signal: AbortSignal,
+): Promise<{ readonly jobs: readonly Job[]; readonly count: number }> {
+  const workerIds = workers.map(({ workerId }) => workerId);
+  const handles = workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
+  const constraint = `${schedd.owners.constraint(handles)} && ${whereWorkers(workerIds)}`;
+  const ads = await schedd.client.history(`${schedd.mine} && ${constraint}`, followed, limit, signal);
+  const jobs = ads.flatMap((ad) => ownJobOf(schedd, ad, false) ?? []);
+  return {
+    jobs: await withWorkers(schedd, jobs, { where: 'history', constraint, workerIds }, signal),
+    count: ads.length,
+  };
+}
+
+/** Why nothing can be said of workers: these jobs fill the answer of the history, and are nobody's. */
+function hidden({ submissionHost }: HTCondorSchedd, jobs: readonly Job[]): WorkerError {
+  const [first] = jobs;
+  const which = first === undefined ? 'ads without a job id' : `jobs such as ${jobIdText(first.id)}`;
+  const message = `the history of ${submissionHost} answers with ${which}, whose ${marks.worker} is another one at each look, and hides others behind them: right is a string in digits, such as "12"`;
+  return { code: 'condor-answer', message };
 }
 
 /**

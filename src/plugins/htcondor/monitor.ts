@@ -114,14 +114,17 @@ export class HTCondorMonitor implements Monitor {
     const { schedd, options } = this.#parts;
     const results = new Map<number, CheckResult>();
     try {
-      const jobs = await lookUp(schedd, workers, signal, { history: this.#options.useCondorHistory });
+      const history = this.#options.useCondorHistory;
+      const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history });
       for (const worker of workers) {
         const { workerId, queue, configId } = worker;
         const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
         const observation = job && this.#stateOf({ ...job, workerId })?.observation;
+        const error = unsaid.get(workerId);
         if (job !== undefined && observation !== undefined)
           results.set(workerId, { kind: 'observed', observation: this.#judged(job, observation) });
         else if (job !== undefined) results.set(workerId, { kind: 'unknown', error: silent(job) });
+        else if (error !== undefined) results.set(workerId, { kind: 'unknown', error });
         // Its end may stand in what is still to be read.
         else if (this.#isCatchingUp) results.set(workerId, { kind: 'unknown', error: unheard });
         else if (options(queue, configId).cancelUnknown)

@@ -6,7 +6,7 @@ import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import type { HTCondorSchedd } from './schedd.ts';
-import { followed, inQueue, isHalf, whereWorkers } from './look-up.ts';
+import { followed, inQueue, isHalf, queuedOf } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
 import { fetchSpooled } from './output/spooled.ts';
@@ -200,8 +200,8 @@ export class HTCondorSweeper implements Sweeper {
     for (let first = 0; first < workers.length; first += atOnce) {
       const some = workers.slice(first, first + atOnce);
       schedd.owners.expect(some);
-      const these = `${whereWorkers(some.map(({ workerId }) => workerId))} && ${how.which}`;
-      const jobs = () => inQueue(schedd, these, signal, removalAttributes);
+      const ids = some.map(({ workerId }) => workerId);
+      const jobs = () => queuedOf(schedd, ids, how.which, signal, removalAttributes);
       let left: readonly Job[] = [];
       let failure: WorkerError | undefined;
       // As they were before this call.

@@ -1,6 +1,6 @@
 import { whereJobs } from '../../../clients/htcondor/classad.ts';
 import { isFinal } from '../../../worker/status.ts';
-import { inQueue, whereWorkers } from '../look-up.ts';
+import { queuedOf } from '../look-up.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorDaemon, HTCondorMonitorConfig } from '../schema.ts';
 import { stateOf } from '../state/job-state.ts';
@@ -27,8 +27,8 @@ export async function fetchSpooled(
   workerIds: readonly number[],
   signal: AbortSignal,
 ): Promise<void> {
-  const these = `${whereWorkers(workerIds)} && JobStatus == ${completed} && StageInFinish > 0`;
-  const spooled = await inQueue(schedd, these, signal);
+  const which = `JobStatus == ${completed} && StageInFinish > 0`;
+  const spooled = await queuedOf(schedd, workerIds, which, signal);
   const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {
     const { heldTimeout } = options(queue, configId);
     return isFinal(
@@ -36,8 +36,8 @@ export async function fetchSpooled(
     );
   });
   if (over.length === 0) return;
-  const which = whereJobs(over.map(({ id }) => id));
+  const these = whereJobs(over.map(({ id }) => id));
   const workers = over.flatMap(({ workerId }) => workerId ?? []);
-  const fetch = () => schedd.client.transferData(`${schedd.mine} && (${which})`, signal);
+  const fetch = () => schedd.client.transferData(`${schedd.mine} && (${these})`, signal);
   await schedd.outputs.bring(workers, fetch, signal);
 }

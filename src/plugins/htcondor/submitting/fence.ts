@@ -4,7 +4,7 @@ import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { FindOutcome } from '../../contracts/submitter.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
-import { halfReason, inQueue, isHalf, jobOfWorker, lookUp, portions } from '../look-up.ts';
+import { halfReason, inQueue, isHalf, jobOfWorker, type LookedUp, lookUp, portions } from '../look-up.ts';
 import type { Job } from '../marks.ts';
 import { elementOf } from '../place/grid-endpoint.ts';
 
@@ -38,11 +38,13 @@ export async function find(
     const living = await schedd.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
     for (const [workerId, error] of living) outcomes.set(workerId, { kind: 'unknown', error });
     open = open.filter(({ workerId }) => !living.has(workerId));
-    const jobs = await settled(schedd, open, clock, signal);
+    const { jobs, unsaid } = await settled(schedd, open, clock, signal);
+    for (const [workerId, error] of unsaid) outcomes.set(workerId, { kind: 'unknown', error });
+    const said = open.filter(({ workerId }) => !unsaid.has(workerId));
     await removeHalves(schedd, [...jobs.values()].flat().filter(isHalf), signal);
-    const absent = open.filter(({ workerId }) => (jobs.get(workerId) ?? []).every(isHalf));
+    const absent = said.filter(({ workerId }) => (jobs.get(workerId) ?? []).every(isHalf));
     await schedd.bundles.dropAll(new Set(absent.map(({ workerId }) => workerId)));
-    for (const worker of open) {
+    for (const worker of said) {
       const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));
       const job = jobOfWorker(worker, whole);
       if (job === undefined) outcomes.set(worker.workerId, { kind: 'absent' });
@@ -63,12 +65,12 @@ async function settled(
   workers: readonly Worker[],
   clock: Clock,
   signal: AbortSignal,
-): Promise<ReadonlyMap<number, readonly Job[]>> {
+): Promise<LookedUp> {
   const deadline = clock.monotonic() + spoolWait;
   for (;;) {
-    const jobs = await lookUp(schedd, workers, signal, { history: true });
+    const found = await lookUp(schedd, workers, signal, { history: true });
     const late = signal.aborted || clock.monotonic() > deadline;
-    if (late || ![...jobs.values()].flat().some(isHalf)) return jobs;
+    if (late || ![...found.jobs.values()].flat().some(isHalf)) return found;
     await clock.sleep(spoolInterval, signal);
   }
 }
