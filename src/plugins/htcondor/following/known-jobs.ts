@@ -11,8 +11,18 @@ import type { JobAd } from '../state/types.ts';
 const mostOthers = 100_000;
 /** So many of them go at once: the first place of a long map is slow to find. */
 const forgottenAtOnce = 10_000;
+/**
+ * Characters of all texts of these jobs: hosts, and reasons of holds and removals. The pool's log tells of the jobs of all users, and
+ * does not say whose they are. The jobs told of last keep their texts; what became of the others is known without.
+ */
+const mostText = 16 * 1024 * 1024;
 /** So many queries in a row must agree with the log before it is believed again. */
 const doubtful = 10;
+
+const textIn = (ad: JobAd): number =>
+  Object.values(ad).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
+const withoutText = (ad: JobAd): JobAd =>
+  Object.fromEntries(Object.entries(ad).filter(([, value]) => typeof value !== 'string'));
 
 const hasEnded = ({ JobStatus }: JobAd): boolean => JobStatus === 3 || JobStatus === 4;
 
@@ -27,6 +37,8 @@ export class KnownJobs {
   readonly #ended = new Map<string, Job>();
   /** By the log alone: jobs of others, and ours before the submitter has told that they are ours. */
   readonly #others = new Map<string, JobAd>();
+  /** Characters of their texts. */
+  #text = 0;
   /** Jobs whose change a query showed first: the log has until the next query to show it, too. */
   #suspects = new Set<string>();
   #told = false;
@@ -77,7 +89,7 @@ export class KnownJobs {
       // It may have begun, and ended, before its submission was answered.
       const ad = this.#others.get(id);
       if (ad === undefined) continue;
-      this.#others.delete(id);
+      this.#forget(id);
       changed.set(id, { ...job, ad: { ...job.ad, ...ad }, queued: !hasEnded(ad) });
     }
     for (const [id, job] of changed) {
@@ -104,14 +116,34 @@ export class KnownJobs {
     });
     this.#suspects = new Set([...left, ...others]);
     this.#living = new Map(ours);
-    for (const id of ours.keys()) this.#others.delete(id);
+    for (const id of ours.keys()) this.#forget(id);
     for (const id of this.#ended.keys()) if (!queued.has(id)) this.#ended.delete(id);
   }
 
   #remember(id: string, ad: JobAd): void {
-    this.#others.delete(id);
+    this.#forget(id);
     this.#others.set(id, ad);
+    this.#text += textIn(ad);
+    if (this.#text > mostText) this.#dropTexts();
     if (this.#others.size < mostOthers + forgottenAtOnce) return;
-    for (const oldest of this.#others.keys().take(forgottenAtOnce)) this.#others.delete(oldest);
+    for (const oldest of this.#others.keys().take(forgottenAtOnce)) this.#forget(oldest);
+  }
+
+  #forget(id: string): void {
+    const ad = this.#others.get(id);
+    if (ad === undefined) return;
+    this.#text -= textIn(ad);
+    this.#others.delete(id);
+  }
+
+  /** Half of them at once: those told of first are passed each time. */
+  #dropTexts(): void {
+    for (const [id, ad] of this.#others) {
+      if (this.#text <= mostText / 2) return;
+      const text = textIn(ad);
+      if (text === 0) continue;
+      this.#text -= text;
+      this.#others.set(id, withoutText(ad));
+    }
   }
 }

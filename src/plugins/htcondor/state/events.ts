@@ -1,4 +1,5 @@
 import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
+import { longestShown } from './job-state.ts';
 import type { JobAd } from './types.ts';
 
 type Kind = JobEvent['kind'];
@@ -34,7 +35,7 @@ export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
       ...(at !== undefined && { JobStartDate: ad.JobStartDate ?? at, JobCurrentStartDate: at }),
       NumJobStarts: (ad.NumJobStarts ?? 0) + (isSameStart(ad, at) ? 0 : 1),
       // An address says less than a name, but there is not always one.
-      ...((slot ?? host) !== undefined && { RemoteHost: slot ?? hostOf(host ?? '') }),
+      ...((slot ?? host) !== undefined && { RemoteHost: keptText(slot ?? hostOf(host ?? '')) }),
     }),
   },
   evicted: {
@@ -59,7 +60,7 @@ export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
     seen: 'aborted: `JobStatus` 3',
     apply: (ad, { reason }, at) => ({
       ...entered(ad, 3, at),
-      ...(reason !== undefined && { RemoveReason: reason }),
+      ...(reason !== undefined && { RemoveReason: keptText(reason) }),
       ...lastHold(ad),
     }),
   },
@@ -70,7 +71,7 @@ export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
     seen: 'held: `JobStatus` 5 with its reason',
     apply: (ad, { reason, code, subcode }, at) => ({
       ...entered(ad, 5, at),
-      ...(reason !== undefined && { HoldReason: reason }),
+      ...(reason !== undefined && { HoldReason: keptText(reason) }),
       ...(code !== undefined && { HoldReasonCode: code }),
       ...(subcode !== undefined && { HoldReasonSubCode: subcode }),
     }),
@@ -85,6 +86,11 @@ export function applyEvent(ad: JobAd, event: JobEvent): JobAd {
   const apply = eventRows[event.kind]?.apply as Apply<Kind> | undefined;
   const at = event.time === undefined ? undefined : Math.floor(event.time / 1000);
   return apply?.(ad, event, at) ?? ad;
+}
+
+/** As much of a text as is shown. A copy: V8 keeps a part of a text together with the whole, here a record of up to a megabyte. */
+function keptText(text: string): string {
+  return Buffer.from(text.slice(0, longestShown)).toString();
 }
 
 function entered(ad: JobAd, JobStatus: number, at: number | undefined): JobAd {

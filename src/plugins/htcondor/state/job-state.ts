@@ -295,6 +295,9 @@ function msOf(seconds: number | undefined): number | undefined {
   return seconds !== undefined && seconds > 0 ? seconds * 1000 : undefined;
 }
 
+/** Characters of a text of a job that its worker shows. */
+export const longestShown = 1000;
+
 const kept = [
   ...(['HoldReason', 'HoldReasonCode', 'HoldReasonSubCode', 'RemoveReason'] as const),
   ...(['ExitSignal', 'NumJobStarts', 'GridJobId', 'GridJobStatus'] as const),
@@ -304,7 +307,7 @@ function detailOf(ad: JobAd): Record<string, unknown> {
   const detail: Record<string, unknown> = {};
   for (const key of kept) {
     const value = ad[key];
-    if (value !== undefined) detail[key] = typeof value === 'string' ? value.slice(0, 1000) : value;
+    if (value !== undefined) detail[key] = typeof value === 'string' ? value.slice(0, longestShown) : value;
   }
   return detail;
 }

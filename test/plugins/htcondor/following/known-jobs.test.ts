@@ -1,5 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { readEvents } from '../../../../src/clients/htcondor/event-log.ts';
 import type { JobEvent } from '../../../../src/clients/htcondor/event-types.ts';
 import { KnownJobs } from '../../../../src/plugins/htcondor/following/known-jobs.ts';
 import type { Job } from '../../../../src/plugins/htcondor/marks.ts';
@@ -44,6 +47,60 @@ describe('jobs that are followed by queries and by a log', () => {
     for (let proc = 90_001; proc <= 250_000; proc++) known.apply([event('submit', proc)], none);
     expect(known.adOf(idOf(0)), 'not for ever').to.equal(undefined);
     expect(known.adOf(idOf(200_000))?.JobStatus).to.equal(1);
+  });
+
+  it('hole 8: have of each text of the log as much as is shown', () => {
+    const known = new KnownJobs();
+    known.see(new Map([['1.0', job(0, { JobStatus: 1 })]]), [], new Set(['1.0']));
+    const long = 'é'.repeat(5000);
+    for (const proc of [0, 1]) {
+      const head = { cluster: 1, proc, time: 0 };
+      known.apply([{ ...head, kind: 'execute', slot: `slot1@${long}` }], none);
+      known.apply([{ ...head, kind: 'held', reason: long }], none);
+      const ad = known.living?.get(idOf(proc))?.ad ?? known.adOf(idOf(proc));
+      expect(ad?.HoldReason).to.equal(long.slice(0, 1000));
+      expect(ad?.RemoteHost).to.have.length(1000);
+      known.apply([{ ...head, kind: 'aborted', reason: long }], none);
+      const ended = known.endOf(idOf(proc))?.ad ?? known.adOf(idOf(proc));
+      expect(ended?.RemoveReason).to.equal(long.slice(0, 1000));
+      expect(ended?.LastHoldReason).to.equal(long.slice(0, 1000));
+    }
+  });
+
+  it('hole 8: do not keep the records of the log that their texts came from', () => {
+    const known = new KnownJobs();
+    const count = 100;
+    const record = (proc: number) =>
+      `012 (1.${proc}.000) 2026-11-21 19:40:42 Job was held.\n\ta reason that is long enough\n\tCode 1 Subcode 0\n\t${String(proc).padEnd(900_000, 'x')}\n...\n`;
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let proc = 0; proc < count; proc++)
+      known.apply(readEvents(Buffer.from(record(proc)), 0).events, none);
+    collect();
+    expect(process.memoryUsage().heapUsed - before).to.be.lessThan((count * 900_000) / 10);
+    expect(known.adOf(idOf(count - 1))?.HoldReason).to.equal('a reason that is long enough');
+  });
+
+  it('hole 8: of others keep the reasons of the last ones, and of all what became of them', () => {
+    const known = new KnownJobs();
+    const reason = 'x'.repeat(5000);
+    const count = 100_000;
+    for (let proc = 0; proc < count; proc++)
+      known.apply([{ cluster: 1, proc, time: 0, kind: 'held', reason, code: 13 }], none);
+    let text = 0;
+    for (let proc = 0; proc < count; proc++) {
+      const { JobStatus, HoldReasonCode, HoldReason = '' } = known.adOf(idOf(proc)) ?? {};
+      if (JobStatus !== 5 || HoldReasonCode !== 13) throw new Error(`${proc} is not held`);
+      text += HoldReason.length;
+    }
+    expect(text).to.be.within(1_000_000, 16 * 1024 * 1024);
+    expect(known.adOf(idOf(count - 1))?.HoldReason).to.have.length(1000);
+    expect(known.adOf(idOf(0))).to.not.have.property('HoldReason');
+    const fresh = new Map([[idOf(count - 1), job(count - 1, { JobStatus: 1 })]]);
+    known.see(none, [], new Set());
+    expect(known.apply([], fresh)[0]?.ad.HoldReason).to.have.length(1000);
   });
 
   it('are in the end as they are, however queries and readings fall between what happens', () => {
