@@ -1,4 +1,5 @@
-import { apiVersion, htcJobKind, htcJobs, mostJobs, runtimes } from './resource.ts';
+import { longestRanges } from './numbers.ts';
+import { apiVersion, htcJobKind, htcJobs, longestJobId, mostJobs, runtimes } from './resource.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -147,12 +148,14 @@ const spec: Schema = {
   },
 };
 
-const texts = (description: string): Schema => ({
+const jobIds = (description: string): Schema => ({
   type: 'array',
+  maxItems: mostJobs,
   description,
   'x-kubernetes-list-type': 'atomic',
-  items: { type: 'string' },
+  items: { type: 'string', maxLength: longestJobId },
 });
+const ranges = (description: string): Schema => text(description, { maxLength: longestRanges });
 const time = (description: string): Schema => ({ type: 'string', format: 'date-time', description });
 
 const status: Schema = {
@@ -162,8 +165,8 @@ const status: Schema = {
     succeeded: count('Jobs that ended with return code 0.'),
     failed: count('Jobs that ended otherwise.'),
     held: count('Jobs that HTCondor holds.'),
-    jobid: texts('Ids of the jobs, CLUSTER.PROC, in the order of their numbers.'),
-    jobIds: texts('The same as jobid.'),
+    jobid: jobIds('Ids of the jobs, CLUSTER.PROC, in the order of their numbers.'),
+    jobIds: jobIds('The same as jobid.'),
     clusterId: text('Cluster of the first job.'),
     uniqId: text('Id of the jobs for the operator.'),
     reason: text('Why it stands as it stands, in a word.'),
@@ -171,8 +174,9 @@ const status: Schema = {
     takenOver: { type: 'boolean', description: 'Its jobs were submitted by htc-operator.' },
     round: count('How often it was suspended.'),
     retried: count('How many failed jobs were run again.'),
-    completedIndexes: { type: 'string', description: 'Numbers of the jobs that succeeded: 0-4,7.' },
-    failedIndexes: { type: 'string', description: 'Numbers of the jobs that failed: 5,8-9.' },
+    completedIndexes: ranges('Numbers of the jobs that succeeded: 0-4,7.'),
+    failedIndexes: ranges('Numbers of the jobs that failed: 5,8-9.'),
+    // Without a bound on their number: another writer's conditions stay beside those of thresher, and would keep them away.
     conditions: {
       type: 'array',
       'x-kubernetes-list-type': 'map',
@@ -181,9 +185,9 @@ const status: Schema = {
         type: 'object',
         required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
         properties: {
-          type: { type: 'string' },
+          type: { type: 'string', maxLength: 316 },
           status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
-          reason: { type: 'string' },
+          reason: { type: 'string', maxLength: 1024 },
           message: { type: 'string', maxLength: 32_768 },
           lastTransitionTime: time('When the status changed last.'),
         },
@@ -191,6 +195,7 @@ const status: Schema = {
     },
     returnCodes: {
       type: 'array',
+      maxItems: mostJobs,
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['index'],
       description: 'Return codes that are not 0, and those that jobs reported themselves.',
@@ -198,18 +203,15 @@ const status: Schema = {
         type: 'object',
         required: ['index'],
         properties: {
-          index: count('Number of the job.'),
+          index: count('Number of the job.', { maximum: mostJobs - 1 }),
           exitCode: { type: 'integer', description: 'By HTCondor, which decides.' },
           reported: { type: 'integer', description: 'By the event that the job sent.' },
         },
       },
     },
-    outputDirectory: {
-      type: 'string',
-      description: 'Where outputs are, below the directory of the operator.',
-    },
-    outputIndexes: { type: 'string', description: 'Numbers of the jobs whose output is kept: 0-4,7.' },
-    outputMissing: { type: 'string', description: 'Numbers of the jobs that left no output: 5.' },
+    outputDirectory: text('Where outputs are, below the directory of the operator.'),
+    outputIndexes: ranges('Numbers of the jobs whose output is kept: 0-4,7.'),
+    outputMissing: ranges('Numbers of the jobs that left no output: 5.'),
     observedGeneration: { type: 'integer', format: 'int64' },
     startTime: time('When its first job was submitted.'),
     completionTime: time('When its last job ended.'),
@@ -231,12 +233,7 @@ const unchanged = Object.keys(spec['properties'] as object)
   )
   .join(' && ');
 
-const column = (name: string, path: string, more: Schema = {}) => ({
-  name,
-  type: 'integer',
-  jsonPath: path,
-  ...more,
-});
+const column = (name: string, jsonPath: string, more = {}) => ({ name, type: 'integer', jsonPath, ...more });
 
 /** The CustomResourceDefinition, as `thresher htcjob crd` prints it. */
 export function crd(): Schema {

@@ -27,6 +27,9 @@ export function attemptOf(index: number): Attempt {
   };
 }
 
+/** Longest text of ranges, characters: each number by itself, of four digits, with its comma. Those of `toRanges` are shorter. */
+export const longestRanges = 5 * mostJobs;
+
 /** "0-4,7", as Indexed Jobs of Kubernetes write it; undefined where there is none. */
 export function toRanges(numbers: readonly number[]): string | undefined {
   const ranges: [first: number, last: number][] = [];
@@ -39,14 +42,30 @@ export function toRanges(numbers: readonly number[]): string | undefined {
   return ranges.map(([first, last]) => (first === last ? String(first) : `${first}-${last}`)).join(',');
 }
 
-/** Another writer may have left anything there: parts that are no range within `count` numbers are left out. */
+/**
+ * The numbers below `count` that ranges name, in ascending order. Another writer may have left anything in the text: parts that are no range
+ * are left out, and so is all behind `longestRanges`, with the part that lies across that end. Ranges that overlap cost no more than
+ * the numbers in them.
+ */
 export function fromRanges(text: string | undefined, count: number): Set<number> {
-  const numbers = new Set<number>();
-  for (const part of text?.split(',') ?? []) {
+  const ranges: [first: number, last: number][] = [];
+  for (const part of beginningOf(text ?? '').split(',')) {
     const [, first, last = first] = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part) ?? [];
-    if (first === undefined) continue;
-    for (let number = Number(first); number <= Math.min(Number(last), count - 1); number++)
-      numbers.add(number);
+    if (first !== undefined) ranges.push([Number(first), Math.min(Number(last), count - 1)]);
+  }
+  ranges.sort(([one], [other]) => one - other);
+  const numbers = new Set<number>();
+  let next = 0;
+  for (const [first, last] of ranges) {
+    for (let number = Math.max(first, next); number <= last; number++) numbers.add(number);
+    next = Math.max(next, last + 1);
   }
   return numbers;
+}
+
+/** The whole parts of a text within `longestRanges`. */
+function beginningOf(text: string): string {
+  if (text.length <= longestRanges) return text;
+  const end = text.lastIndexOf(',', longestRanges);
+  return text.slice(0, Math.max(0, end));
 }

@@ -23,6 +23,8 @@ export type Runtime = (typeof runtimes)[number];
 
 /** The most jobs that one resource may ask for. */
 export const mostJobs = 10_000;
+/** Longest id of a job in a status, characters. */
+export const longestJobId = 1024;
 
 export interface HtcJobScript {
   readonly image: string;

@@ -34,8 +34,11 @@ const isNormal: ReadonlySet<string> = new Set(['Complete', 'Suspended']);
 
 /** The Events by which `kubectl describe htcj` tells of a change of the status. */
 export function notesOf(before: HtcJobStatus | undefined, after: HtcJobStatus): readonly Note[] {
-  const wasTrue = ({ type, reason }: HtcJobCondition) =>
-    before?.conditions?.some((one) => one.type === type && one.status === 'True' && one.reason === reason);
+  // Another writer may have left thousands of conditions.
+  const held = new Map<string, string>();
+  for (const { type, status, reason } of before?.conditions ?? [])
+    if (status === 'True') held.set(type, reason);
+  const wasTrue = ({ type, reason }: HtcJobCondition) => held.get(type) === reason;
   const begun: Note[] =
     before?.startTime === undefined && after.startTime !== undefined
       ? [{ type: 'Normal', reason: 'Submitted', message: `jobs were submitted: ${idsIn(after)}` }]

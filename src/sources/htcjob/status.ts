@@ -3,13 +3,14 @@ import { whyOpen } from './taken-over.ts';
 import type { JobFacts } from './facts.ts';
 import type { Judged, Judgement } from './judge.ts';
 import { attemptOf, toRanges } from '../../clients/htcjob/numbers.ts';
-import type {
-  ConditionType,
-  HtcJobCondition,
-  HtcJobSpec,
-  HtcJobStatus,
-  ReturnCode,
-  SpecProblem,
+import {
+  type ConditionType,
+  type HtcJobCondition,
+  type HtcJobSpec,
+  type HtcJobStatus,
+  longestJobId,
+  type ReturnCode,
+  type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
 import { isoSeconds } from '../../util/clock.ts';
 
@@ -94,7 +95,9 @@ function ordinary(jobs: readonly Judged[]): string {
 
 /** Ids by job number, as far as the first job without one; an id that was known stays, whatever its row became. */
 function idsOf(jobs: readonly Judged[], before: readonly string[]): readonly string[] {
-  const ids = jobs.map(({ number, facts }) => jobIdOf(facts) ?? before[number] ?? '');
+  const ids = jobs.map(({ number, facts }) =>
+    (jobIdOf(facts) ?? before[number] ?? '').slice(0, longestJobId),
+  );
   return ids.slice(0, ids.findLastIndex((id) => id !== '') + 1);
 }
 

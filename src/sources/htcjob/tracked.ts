@@ -153,13 +153,14 @@ export class Tracked {
 
   /** Whether another writer changed the counts of a finished one, which its numbers of ended jobs contradict. */
   get isFalsified(): boolean {
+    if (!this.isFinished) return false;
     const { active, held, succeeded, failed, completedIndexes, failedIndexes } = this.status ?? {};
     const count = jobCount(this.spec);
     const [completed, lost] = [
       fromRanges(completedIndexes, count).size,
       fromRanges(failedIndexes, count).size,
     ];
-    if (!this.isFinished || completed + lost !== count) return false;
+    if (completed + lost !== count) return false;
     return active !== 0 || held !== 0 || succeeded !== completed || failed !== lost;
   }
 

@@ -1,7 +1,16 @@
 import { expect } from 'chai';
 import type { JobFacts } from '../../../src/sources/htcjob/facts.ts';
 import { judge, type ToJudge } from '../../../src/sources/htcjob/judge.ts';
-import { attemptOf, fromRanges, indexOf, toRanges } from '../../../src/clients/htcjob/numbers.ts';
+import {
+  attemptOf,
+  fromRanges,
+  indexOf,
+  longestRanges,
+  toRanges,
+} from '../../../src/clients/htcjob/numbers.ts';
+import { mostJobs } from '../../../src/clients/htcjob/resource.ts';
+import { Tracked } from '../../../src/sources/htcjob/tracked.ts';
+import { htcJob } from '../../support/htc-jobs.ts';
 import { megabytes } from '../../../src/sources/htcjob/needs.ts';
 
 const factsOf = (status: JobFacts['status']): JobFacts => ({
@@ -15,6 +24,24 @@ const factsOf = (status: JobFacts['status']): JobFacts => ({
   endTime: null,
   isSwept: false,
 });
+
+/** How often `work` puts something into a set. @throws Error where that is more than `most` times: it would take minutes */
+function putInSets<T>(most: number, work: () => T): { readonly put: number; readonly result: T } {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its set
+  const { add } = Set.prototype;
+  let put = 0;
+  Set.prototype.add = function (this: Set<unknown>, value: unknown) {
+    put++;
+    if (put > most) throw new Error(`more than ${most} values were put into sets`);
+    return add.call(this, value);
+  };
+  try {
+    const result = work();
+    return { put, result };
+  } finally {
+    Set.prototype.add = add;
+  }
+}
 
 /** Two jobs, with attempts as [round, attempt, number, status]. */
 function judged(
@@ -136,6 +163,36 @@ describe('the numbers of jobs', () => {
     expect(toRanges([])).to.equal(undefined);
     expect([...fromRanges('0-2,4,x,9-,12-11,7', 8)]).to.deep.equal([0, 1, 2, 4, 7]);
     expect([...fromRanges('0-999999', 3)]).to.deep.equal([0, 1, 2]);
+  });
+
+  it('hole 8: cost no more than there are of them, however often a status names each', () => {
+    const completedIndexes = Array.from({ length: 30_000 }, () => '0-9999').join(',');
+    const ended = { completedIndexes, succeeded: 1, failed: 0, active: 0, held: 0, completionTime: 'now' };
+    const { metadata, spec } = htcJob({ queue: mostJobs });
+    const { put, result } = putInSets(3 * mostJobs, () => {
+      const tracked = new Tracked({ metadata, spec, status: ended });
+      expect([...fromRanges(completedIndexes, mostJobs)].slice(-2)).to.deep.equal([9998, 9999]);
+      return [tracked.isFalsified, tracked.judge(false).jobs.every(({ outcome }) => outcome === 'succeeded')];
+    });
+    expect(result).to.deep.equal([true, true]);
+    expect(put).to.equal(3 * mostJobs);
+    expect([...fromRanges('3-6,5-8,0-1,4,8-9', 10)]).to.deep.equal([0, 1, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  it('hole 8: are read as far as a proper text goes, and no part of it is cut in two', () => {
+    const all = Array.from({ length: mostJobs }, (_, number) => number);
+    const one = all.join(',');
+    expect(one.length).to.be.at.most(longestRanges);
+    expect(fromRanges(one, mostJobs).size).to.equal(mostJobs);
+    // The text with the most characters: pairs, each with a gap behind it.
+    const pairs = toRanges(all.filter((number) => number % 3 < 2)) ?? '';
+    expect(pairs.length).to.be.at.most(longestRanges);
+    expect(toRanges([...fromRanges(pairs, mostJobs)])).to.equal(pairs);
+    const filled = 'x'.repeat(longestRanges - 4);
+    expect([...fromRanges(`7,${filled},1-5678,9`, mostJobs)]).to.deep.equal([7]);
+    expect([...fromRanges(`${filled},123,9`, mostJobs)]).to.deep.equal([123]);
+    expect([...fromRanges(`${filled},1234,9`, mostJobs)]).to.deep.equal([]);
+    expect([...fromRanges('1'.repeat(longestRanges + 1), mostJobs)]).to.deep.equal([]);
   });
 
   it('are in the index of an origin, with the attempt', () => {
