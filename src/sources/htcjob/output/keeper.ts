@@ -30,19 +30,57 @@ export interface KeeperParts {
 const longestRest = 10_000;
 /** Outputs that are fetched at the same time. */
 const atOnce = 4;
-/** Pause before an output that could not be kept is fetched again, ms. */
-const pauses = { first: 2000, longest: 60_000 };
+/** Pauses before an output that could not be kept is fetched again, ms: each is twice the one before. */
+const pauses = {
+  first: 2000,
+  /** Where the backend or the file system said no: it may be back at any time. */
+  longest: 60_000,
+  /** Where the output itself is not whole: each fetch of it costs as much as a whole one. */
+  longestUnwhole: 3_600_000,
+};
+/** Fetches of a cut archive of one size before it counts as damaged: a quarter of an hour, in which HTCondor would have gone on writing. */
+const mostCutFetches = 10;
+/** Outputs in a row that the backend or the file system refuses before the others wait, too. */
+const mostRefused = 3;
 /** How the runner of a job begins the line that says why there is no archive. */
 const saidByRunner = 'thresher: ';
 const nothingHeld = 'it was ended before it could leave one, or never ran';
 /** Longest such line, bytes: an archive is longer. */
 const longestLine = 511;
 
+/** Why an output that is due could not be kept yet. */
+interface Failure {
+  readonly message: string;
+  /** When it is fetched again, monotonic ms. */
+  readonly again: number;
+  /** From the failure to that time, ms. */
+  readonly pause: number;
+  /** Bytes of a cut archive, and in how many fetches in a row it had as many. */
+  readonly cut: { readonly bytes: number; readonly fetches: number } | undefined;
+}
+
+/** An output that is to be brought. */
+interface Due {
+  readonly workerId: number | undefined;
+  failure: Failure | undefined;
+}
+
+/** An archive whose end is missing. It may be whole later. */
+class CutOutput extends Error {
+  readonly bytes: number;
+
+  constructor(message: string, bytes: number) {
+    super(message);
+    this.name = 'CutOutput';
+    this.bytes = bytes;
+  }
+}
+
 /** The outputs of one resource. */
 interface Known {
   readonly parts: readonly string[];
   readonly name: string;
-  readonly due: Map<number, number | undefined>;
+  readonly due: Map<number, Due>;
   readonly kept: Set<number>;
   /** Workers whose output has its name since this daemon started, and that may still hold it. */
   readonly placed: Set<number>;
@@ -50,8 +88,9 @@ interface Known {
   readonly replaced: Map<number, 'held' | 'dropped'>;
   /** By job number: why it has none. */
   readonly missing: Map<number, string>;
-  /** Job and reason of the last failure. */
-  trouble: string | undefined;
+  /** Why outputs of repeated jobs could not be dropped. */
+  undropped: string | undefined;
+  /** Before the next look where all of a resource has to wait, ms. */
   pause: number;
   /** Ends what is being brought: the resource goes. */
   readonly over: AbortController;
@@ -106,7 +145,7 @@ export class OutputKeeper implements Outputs {
       if (known.kept.has(number) || known.missing.has(number) || known.due.has(number)) continue;
       // A further attempt may have been asked for, and have ended before it had a worker.
       const facts = outcome === 'succeeded' ? judged : (lasts.get(number)?.facts ?? judged);
-      known.due.set(number, facts?.workerId ?? undefined);
+      known.due.set(number, { workerId: facts?.workerId ?? undefined, failure: undefined });
       isNew = true;
     }
     if (isNew) this.#agenda.add(tracked.uid);
@@ -114,8 +153,10 @@ export class OutputKeeper implements Outputs {
 
   inStatus(tracked: Tracked, status: HtcJobStatus): HtcJobStatus {
     if (tracked.spec.output === undefined) return status;
-    const { parts, kept, missing, trouble } = this.#of(tracked);
-    const facts = { directory: parts.join('/'), kept, missing, trouble, count: jobCount(tracked.spec) };
+    const known = this.#of(tracked);
+    const { parts, kept, missing } = known;
+    const count = jobCount(tracked.spec);
+    const facts = { directory: parts.join('/'), kept, missing, trouble: troubleOf(known), count };
     return withOutputs(status, facts, this.#parts.clock.now());
   }
 
@@ -164,7 +205,7 @@ export class OutputKeeper implements Outputs {
       replaced: new Map(),
       kept: fromRanges(status?.outputIndexes, count),
       missing: new Map([...fromRanges(status?.outputMissing, count)].map((number) => [number, ''])),
-      trouble: undefined,
+      undropped: undefined,
       pause: pauses.first,
       over: new AbortController(),
     };
@@ -172,57 +213,82 @@ export class OutputKeeper implements Outputs {
     return known;
   }
 
-  /** Brings all outputs of a resource that are due, one after the other. */
+  /** Brings all outputs of a resource that are due, one after the other. One that cannot be kept holds no other up. */
   async #bring(uid: string, ended: AbortSignal): Promise<void> {
     const known = this.#known.get(uid);
     if (known === undefined) return;
     const signal = AbortSignal.any([ended, known.over.signal]);
-    const { log, changed, desk } = this.#parts;
-    let undropped: string | undefined;
+    const { changed, clock } = this.#parts;
+    await this.#dropReplaced(known);
+    let refused = 0;
+    for (const [number, due] of freshFirst(known.due)) {
+      if (isAborted(signal)) return;
+      if ((due.failure?.again ?? 0) > clock.monotonic()) continue;
+      try {
+        await this.#bringOne(known, number, due, signal);
+        if (known.due.get(number) === due) known.due.delete(number);
+        if (known.undropped === undefined) known.pause = pauses.first;
+        refused = 0;
+      } catch (error) {
+        if (isAborted(signal)) return;
+        this.#fail(known, number, due, error);
+        changed(uid);
+        if (isUnwhole(error)) continue;
+        refused++;
+        if (refused === mostRefused) break;
+      }
+    }
+    changed(uid);
+    this.#lookAgain(uid, known, refused === mostRefused);
+  }
+
+  async #dropReplaced(known: Known): Promise<void> {
+    const { log, desk } = this.#parts;
+    const held = [...known.replaced].flatMap(([workerId, state]) => (state === 'held' ? [workerId] : []));
+    known.undropped = undefined;
     try {
-      const held = [...known.replaced].flatMap(([workerId, state]) => (state === 'held' ? [workerId] : []));
       if (held.length > 0) await desk.dropOutputs(held);
       for (const workerId of held) known.replaced.set(workerId, 'dropped');
     } catch (error) {
       log.warn('outputs of repeated jobs could not be dropped', { htcjob: known.name, ...toReason(error) });
-      undropped = `repeated jobs, which is to be dropped: ${messageOf(error)}`;
+      known.undropped = `repeated jobs, which is to be dropped: ${messageOf(error)}`;
     }
-    for (const [number, workerId] of [...known.due]) {
-      if (isAborted(signal)) return;
-      try {
-        await this.#bringOne(known, number, workerId, signal);
-        if (known.due.get(number) === workerId) known.due.delete(number);
-        known.trouble = undefined;
-        if (undropped === undefined) known.pause = pauses.first;
-      } catch (error) {
-        if (isAborted(signal)) return;
-        known.trouble = `job ${number}: ${messageOf(error)}`;
-        log.warn('output of a HTCJob could not be kept', {
-          htcjob: known.name,
-          job: number,
-          ...toReason(error),
-        });
-        changed(uid);
-        this.#agenda.add(uid, known.pause);
-        known.pause = Math.min(2 * known.pause, pauses.longest);
-        return;
-      }
-    }
-    known.trouble = undropped;
-    changed(uid);
-    if (undropped === undefined) return;
-    // Nobody looks after them once the daemon was restarted: then a sweep drops them with their workers.
-    this.#agenda.add(uid, known.pause);
-    known.pause = Math.min(2 * known.pause, pauses.longest);
   }
 
-  async #bringOne(
-    known: Known,
-    number: number,
-    workerId: number | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
+  #fail(known: Known, number: number, due: Due, error: unknown): void {
+    const { log, clock } = this.#parts;
+    const before = due.failure;
+    const cut = error instanceof CutOutput ? cutAfter(before, error) : before?.cut;
+    // One that grows is being written.
+    const isOther = cut?.bytes !== before?.cut?.bytes;
+    const longest = isUnwhole(error) ? pauses.longestUnwhole : pauses.longest;
+    const pause = before === undefined || isOther ? pauses.first : Math.min(2 * before.pause, longest);
+    due.failure = { message: messageOf(error), again: clock.monotonic() + pause, pause, cut };
+    log.warn('output of a HTCJob could not be kept', {
+      htcjob: known.name,
+      job: number,
+      ...toReason(error),
+    });
+  }
+
+  /** @param isRefused the backend or the file system refuses all */
+  #lookAgain(uid: string, known: Known, isRefused: boolean): void {
+    const now = this.#parts.clock.monotonic();
+    let next = Infinity;
+    if (!isRefused)
+      for (const { failure } of known.due.values()) next = Math.min(next, failure?.again ?? now);
+    let after = Math.max(0, next - now);
+    // Nobody looks after those of repeated jobs once the daemon was restarted: then a sweep drops them with their workers.
+    if (isRefused || known.undropped !== undefined) {
+      after = Math.min(after, known.pause);
+      known.pause = Math.min(2 * known.pause, pauses.longest);
+    }
+    if (after < Infinity) this.#agenda.add(uid, after);
+  }
+
+  async #bringOne(known: Known, number: number, due: Due, signal: AbortSignal): Promise<void> {
     const { desk, place, log } = this.#parts;
+    const { workerId, failure } = due;
     const { parts, name } = known;
     const isThere = await place.has(parts, String(number));
     const fetched =
@@ -230,7 +296,7 @@ export class OutputKeeper implements Outputs {
         ? 'its job never ran, or is no longer known'
         : known.placed.has(workerId)
           ? undefined
-          : await this.#fetch(known, number, workerId, signal);
+          : await this.#fetch(known, { number, workerId, failure }, signal);
     // A daemon that was killed after it kept an output finds no other; what it kept of an earlier attempt is another one's.
     const isKept = fetched === undefined || (isThere && (workerId === undefined || fetched === nothingHeld));
     const why = isKept ? undefined : fetched;
@@ -241,7 +307,7 @@ export class OutputKeeper implements Outputs {
       await desk.dropOutputs([workerId]);
       known.placed.delete(workerId);
     }
-    if (!known.due.has(number) || known.due.get(number) !== workerId) return;
+    if (known.due.get(number) !== due) return;
     if (why === undefined) {
       known.kept.add(number);
       return;
@@ -253,8 +319,7 @@ export class OutputKeeper implements Outputs {
   /** @returns why there is none, for good */
   async #fetch(
     known: Known,
-    number: number,
-    workerId: number,
+    { number, workerId, failure }: { number: number; workerId: number; failure: Failure | undefined },
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { desk, place, bounds, onFiles, log } = this.#parts;
@@ -273,9 +338,13 @@ export class OutputKeeper implements Outputs {
         });
       return undefined;
     } catch (error) {
-      // It would be the same each time. A file that HTCondor is writing again is whole in a moment.
-      if (error instanceof WrongArchive && !error.isCut) return error.message;
-      throw error;
+      if (!(error instanceof WrongArchive)) throw error;
+      // It would be the same each time.
+      if (!error.isCut) return error.message;
+      // A file that HTCondor is writing again is whole in a moment. One whose fetch was cut off has not come here: its backend refuses it.
+      const cut = new CutOutput(error.message, output.bytes);
+      if (cutAfter(failure, cut).fetches < mostCutFetches) throw cut;
+      return `${error.message}, after the same ${output.bytes} bytes in each of ${mostCutFetches} fetches`;
     }
   }
 }
@@ -305,6 +374,34 @@ function replaced(
     const isReplaced = index < (lasts.get(attemptOf(index).number)?.index ?? index);
     return isReplaced && hasEnded(facts) && facts.workerId != null ? [facts.workerId] : [];
   });
+}
+
+/** Outputs that failed come last: a long list of them would keep the others waiting. */
+function freshFirst(due: Known['due']): readonly (readonly [number: number, due: Due])[] {
+  const isFresh = ([, { failure }]: readonly [number, Due]) => failure === undefined;
+  return [...[...due].filter(isFresh), ...[...due].filter((one) => !isFresh(one))];
+}
+
+/** The output of this job is not whole: no other output waits for what this one waits for. */
+function isUnwhole(error: unknown): boolean {
+  return error instanceof CutOutput || toReason(error).code === 'output-awaited';
+}
+
+function cutAfter(before: Failure | undefined, { bytes }: CutOutput): NonNullable<Failure['cut']> {
+  return { bytes, fetches: before?.cut?.bytes === bytes ? before.cut.fetches + 1 : 1 };
+}
+
+/** Why outputs cannot be kept now: of the first job that is concerned, and how many others are. */
+function troubleOf({ due, undropped }: Known): string | undefined {
+  let first: string | undefined;
+  let others = -1;
+  for (const [number, { failure }] of due) {
+    if (failure === undefined) continue;
+    first ??= `job ${number}: ${failure.message}`;
+    others++;
+  }
+  if (first === undefined) return undropped;
+  return others > 0 ? `${first}; and that of ${others} other jobs` : first;
 }
 
 /** It may have become so while something else was waited for. */

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { HtcJobStatus } from '../../../../src/clients/htcjob/resource.ts';
-import type { ThresherError } from '../../../../src/worker/errors.ts';
+import { ThresherError } from '../../../../src/worker/errors.ts';
 import type { LeftOutput } from '../../../../src/plugins/contracts/index.ts';
 import type { JobFacts } from '../../../../src/sources/htcjob/facts.ts';
 import type { Judged } from '../../../../src/sources/htcjob/judge.ts';
@@ -112,6 +112,8 @@ describe('the keeper of outputs', () => {
   }
   const statusOf = (keeper: OutputKeeper): HtcJobStatus => keeper.inStatus(tracked, tracked.status ?? {});
   const condition = (keeper: OutputKeeper) => statusOf(keeper).conditions?.[0];
+  const fetchesOf = (workerId: number) => asked.filter((one) => one === workerId).length;
+  const failures = () => log.lines.filter(({ message }) => message.includes('could not be kept')).length;
   const path = (...parts: readonly string[]) => join(root, 'default/zero-uid-of-zero', ...parts);
 
   it('hole 6: is asked to stop by a deletion, which waits for a while and then says what for', async () => {
@@ -194,14 +196,14 @@ describe('the keeper of outputs', () => {
     left.set(1, [archive]).set(2, [archive]);
     untold = 1;
     want(keeper);
-    await until('it says why', () => condition(keeper)?.reason === 'OutputNotKept');
-    expect(statusOf(keeper).outputIndexes ?? '').to.equal('');
+    await until('the other one is kept', () => statusOf(keeper).outputIndexes === '1');
+    expect(condition(keeper)?.reason).to.equal('OutputNotKept');
     await clock.advance(2000);
     await until('both are kept', () => condition(keeper)?.reason === 'OutputKept');
     // What has its name is there: it is not fetched again.
     expect([asked, dropped]).to.deep.equal([
       [1, 2],
-      [1, 2],
+      [2, 1],
     ]);
   });
 
@@ -281,16 +283,87 @@ describe('the keeper of outputs', () => {
       await until('it says why', () => condition(keeper)?.reason === 'OutputNotKept');
       expect(condition(keeper)).to.include({ status: 'False' });
       expect(condition(keeper)?.message).to.contain('keep the output of job 0: ');
-      expect(readdirSync(root).length === 0 || readdirSync(path()).length === 0).to.equal(true);
-      expect(dropped).to.deep.equal([]);
+      await until('the other one is kept', () => statusOf(keeper).outputIndexes === '1');
+      expect(readdirSync(path())).to.deep.equal(['1']);
+      expect(dropped).to.deep.equal([2]);
       await clock.advance(2000);
-      await until('it was asked for again', () => asked.length === 2);
+      await until('it was asked for again', () => fetchesOf(1) === 2);
       tracked.status = statusOf(keeper);
       keeper = await restart();
       want(keeper);
       await until('both are kept', () => statusOf(keeper).outputIndexes === '0-1');
       expect(condition(keeper)).to.include({ status: 'True', reason: 'OutputKept' });
     });
+
+  it('hole 8: an archive that stays cut holds no other output up, and is given up after ten fetches', async () => {
+    const keeper = begin();
+    left.set(1, [archive.subarray(0, 1100)]).set(2, [archive]);
+    want(keeper);
+    await until('the other one is kept', () => statusOf(keeper).outputIndexes === '1');
+    expect(condition(keeper)?.message).to.contain('keep the output of job 0: its archive ends too early');
+    for (let fetches = 1; fetches < 10; fetches++) {
+      await until('it has failed again', () => failures() === fetches);
+      expect([fetchesOf(1), statusOf(keeper).outputMissing]).to.deep.equal([fetches, undefined]);
+      await clock.advance(2000 * 2 ** (fetches - 1));
+    }
+    await until('it is given up', () => statusOf(keeper).outputMissing === '0');
+    expect(condition(keeper)).to.include({ status: 'False', reason: 'OutputMissing' });
+    expect(condition(keeper)?.message).to.contain(
+      'job 0: its archive ends too early, after the same 1100 bytes in each of 10 fetches',
+    );
+    expect(dropped).to.deep.equal([2, 1]);
+    await clock.advance(24 * 3_600_000);
+    expect([fetchesOf(1), fetchesOf(2)]).to.deep.equal([10, 1]);
+  });
+
+  it('hole 8: an archive that grows is being written, and is fetched until it is whole', async () => {
+    const keeper = begin();
+    const growing = Array.from({ length: 20 }, (_, number) => archive.subarray(0, 600 + number));
+    left.set(1, [...growing, archive]).set(2, [archive]);
+    want(keeper);
+    await until('the other one is kept', () => statusOf(keeper).outputIndexes === '1');
+    for (let fetches = 1; fetches <= 20; fetches++) {
+      await until('it was cut again', () => failures() === fetches);
+      await clock.advance(2000);
+    }
+    await until('both are kept', () => statusOf(keeper).outputIndexes === '0-1');
+    expect(condition(keeper)).to.include({ status: 'True', reason: 'OutputKept' });
+    expect(fetchesOf(1)).to.equal(21);
+  });
+
+  it('hole 8: an output whose fetch was cut off is never given up, and fetched once an hour at last', async () => {
+    const keeper = begin();
+    left.set(1, [new ThresherError('output-awaited', 'it was cut off')]).set(2, [archive]);
+    want(keeper);
+    await until('the other one is kept', () => statusOf(keeper).outputIndexes === '1');
+    for (let pause = 2000, fetches = 1; fetches < 24; pause = Math.min(2 * pause, 3_600_000), fetches++) {
+      await until('it has failed again', () => failures() === fetches);
+      await clock.advance(pause - 1);
+      expect(fetchesOf(1)).to.equal(fetches);
+      await clock.advance(1);
+    }
+    await until('it has failed again', () => failures() === 24);
+    expect([statusOf(keeper).outputMissing, dropped]).to.deep.equal([undefined, [2]]);
+    expect(condition(keeper)).to.include({ status: 'False', reason: 'OutputNotKept' });
+  });
+
+  it('hole 8: a backend that is away is asked for a few outputs of a resource, and for all once it is back', async () => {
+    tracked = new Tracked(htcJob({ queue: 10, output: {} }));
+    const keeper = begin();
+    const workers = Array.from({ length: 10 }, (_, number) => number + 1);
+    for (const worker of workers) left.set(worker, [new Error('the schedd does not answer')]);
+    want(keeper, workers);
+    await until('three have failed', () => failures() === 3);
+    await clock.settle();
+    expect(asked).to.deep.equal([1, 2, 3]);
+    expect(condition(keeper)?.message).to.contain(
+      'job 0: the schedd does not answer; and that of 2 other jobs',
+    );
+    for (const worker of workers) left.set(worker, [archive]);
+    await clock.advance(2000);
+    await until('all are kept', () => statusOf(keeper).outputIndexes === '0-9');
+    expect(asked).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3]);
+  });
 
   for (const [what, answer, why] of [
     ['left none', undefined, 'it was ended before it could leave one'],
