@@ -5,6 +5,6 @@ export type AgentStore = Omit<Store, 'workers' | 'origins'> & {
   readonly origins: Pick<Store['origins'], 'known' | 'find' | 'living' | 'census' | 'madeSince'>;
   readonly workers: Pick<
     Store['workers'],
-    'byIds' | 'fates' | 'lastEnded' | 'missedSince' | 'toKill' | 'toSweep'
+    'byIds' | 'fates' | 'intended' | 'lastEnded' | 'missedSince' | 'toKill' | 'toSweep'
   >;
 };

@@ -28,6 +28,11 @@ export const daemonErrors = {
       'The file `factory` and the database of the state directory belong to different factories, or the database belongs to several and the file is missing.',
     remedy: 'Write the id that the message names into the file, or put the right database in its place.',
   },
+  'access-point-foreign': {
+    meaning:
+      'The mark of an object on a backend names an access point that the configuration of its queue does not give the worker. Anyone with rights on the object can edit the mark, so thresher neither makes nor removes that directory. The `accessPoint` of the queue may also have been changed since the worker was made and its row lost.',
+    remedy: 'Look at the directory in the log line, and remove it by hand if it is of the worker.',
+  },
   'factory-shared': {
     meaning:
       'thresher found workers with the mark of this factory that this daemon did not make: another daemon works with the same factory id and another state directory. Each fills its queues by itself, beyond the limits.',

@@ -42,6 +42,7 @@ export class Homes {
     const hold = this.held.open();
     return {
       configFor: async (queue) => (isConfigured(queue) ? this.configFor(queue, connection, hold) : undefined),
+      runtimeOf: (configId) => this.#parts.running().find((one) => one.configId === configId),
       release: () => {
         hold.release();
       },

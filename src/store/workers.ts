@@ -66,6 +66,9 @@ export interface EndedWorker {
 export type MissedScope =
   { readonly queue: string } | { readonly computingSite: string } | { readonly computingElement: string };
 
+/** The history's name for what records intents. */
+export const intentSource = 'submitter';
+
 /** Workers and their history. */
 export interface WorkerStore {
   /**
@@ -119,6 +122,8 @@ export interface WorkerStore {
     limit: number,
     which?: { readonly after?: number; readonly except?: readonly string[] },
   ): Promise<WorkerRecord[]>;
+  /** Those among these workers whose intents thresher recorded itself. The rows of the others were made of marks. */
+  intended(workerIds: readonly number[]): Promise<ReadonlySet<number>>;
   /** Ended workers whose keep time is over and of which something may be left. @param except who is not looked for */
   toSweep(
     queue: string,

@@ -106,6 +106,10 @@ describe('a configuration for workers that are where their queue leads no more',
     running = [runtime(1, config('Q', 'new'))];
     const pass = homes.forPass('new', (queue) => queue === 'Q');
     expect([await pass.configFor('Q'), await pass.configFor('GONE')]).to.deep.equal([1, undefined]);
+    expect(pass.runtimeOf?.(1), 'hole 8: the access points of an adopted worker are those of it').to.equal(
+      running[0],
+    );
+    expect(pass.runtimeOf?.(2)).to.equal(undefined);
     homes.held.take();
     expect([...homes.held.take()]).to.deep.equal([1]);
     pass.release();

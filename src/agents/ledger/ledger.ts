@@ -3,7 +3,7 @@ import type { ConfigPlace } from '../../store/config-places.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { WorkerChange } from '../../store/worker-changes.ts';
-import type { Adopted, WorkerFilter } from '../../store/workers.ts';
+import { type Adopted, intentSource, type WorkerFilter } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -81,7 +81,7 @@ export class Ledger {
   async intend(workers: readonly WorkerToStart[]): Promise<ReadonlySet<number>> {
     const now = this.#clock.now();
     return this.#add(workers, 'pending', async () => {
-      const recorded = await this.#store.workers.insert(workers, 'pending', now, 'submitter');
+      const recorded = await this.#store.workers.insert(workers, 'pending', now, intentSource);
       return { recorded, ended: new Set<number>() };
     });
   }

@@ -8,10 +8,13 @@ import type { Connection } from '../observation/connection.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import { observationChange } from '../ledger/outcomes.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
+import type { QueueRuntime } from '../queue-runtime.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Emit } from '../events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Clock } from '../../util/clock.ts';
+import { fromOutside } from '../../util/own-secrets.ts';
+import { type AccessPoints, isGivenBy, workerOfMark } from '../submission/worker-maker.ts';
 import { SharedFactory } from './shared-factory.ts';
 import { copiesOf, isMarked, outdoneOf, whyTaken } from './strangers.ts';
 
@@ -66,11 +69,14 @@ export interface PassHomes {
    * queue is not configured. Its current one may lead elsewhere: an operator moved the queue.
    */
   configFor(queue: string): Promise<number | undefined>;
+  /** The parts of such a configuration that give access points. Absent: no queue has any. */
+  runtimeOf?(configId: number): Pick<QueueRuntime, 'config' | 'messenger'> | undefined;
   release(): void;
 }
 
 export interface ReconcilerParts {
   readonly factoryId: string;
+  readonly harvesterId: string;
   /** Below all ids that were given out since the start. */
   readonly idFloor: number;
   readonly clock: Clock;
@@ -218,7 +224,9 @@ export class ReconcilerAgent {
     const { ledger, store, log, clock, events } = this.#parts;
     const all = await this.#judgeAll(homes);
     const adopted = all.flatMap(({ found: { observation }, verdict }) =>
-      verdict.kind === 'adopt' ? [{ worker: verdict.worker, seen: observation !== undefined }] : [],
+      verdict.kind === 'adopt'
+        ? [{ worker: this.#asFollowed(verdict.worker, homes), seen: observation !== undefined }]
+        : [],
     );
     const workers = (seen: boolean) => adopted.filter((one) => one.seen === seen).map(({ worker }) => worker);
     const refused = new Map<number, string>();
@@ -231,6 +239,13 @@ export class ReconcilerAgent {
         workers: seen.size + unseen.size,
       });
     }
+    this.#tellAccessPoints(
+      all.filter(({ verdict }) => {
+        if (verdict.kind !== 'adopt' || verdict.worker.accessPoint === undefined) return false;
+        const { workerId } = verdict.worker;
+        return (seen.has(workerId) || unseen.has(workerId)) && !this.#isGiven(verdict.worker, homes);
+      }),
+    );
     // Two that were listed at once may have the same origin.
     const judged = all.map((one): Judged => {
       if (one.verdict.kind !== 'adopt') return one;
@@ -267,6 +282,31 @@ export class ReconcilerAgent {
     this.#orphans = orphans.length;
     const opened = this.#connection.listed(() => this.#shared.note(clock.monotonic()));
     if (opened) events.emit('connectionOpened', { connection: this.#connection.name });
+  }
+
+  #homeOf({ configId }: Worker, homes: PassHomes): AccessPoints | undefined {
+    const runtime = homes.runtimeOf?.(configId);
+    return runtime && { ...runtime, harvesterId: this.#parts.harvesterId };
+  }
+
+  #asFollowed(worker: Worker, homes: PassHomes): Worker {
+    return workerOfMark(worker, this.#homeOf(worker, homes));
+  }
+
+  #isGiven(worker: Worker, homes: PassHomes): boolean {
+    return isGivenBy(this.#homeOf(worker, homes), worker);
+  }
+
+  /** Once for each object: its worker has a row from now on. */
+  #tellAccessPoints(refused: readonly Judged[]): void {
+    for (const { found } of refused)
+      this.#parts.log.warn('the access point in a mark is not the one of its queue and is left alone', {
+        code: 'access-point-foreign',
+        connection: this.#connection.name,
+        place: found.place,
+        workerId: found.identity?.workerId,
+        found: fromOutside(found.identity?.accessPoint ?? ''),
+      });
   }
 
   /**

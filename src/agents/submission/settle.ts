@@ -12,8 +12,10 @@ import type { QueueRuntime } from '../queue-runtime.ts';
 import type { QueueLimits } from './limit.ts';
 import { isOpen } from './open-connections.ts';
 import type { IntentSender } from './submit.ts';
+import { workerOfMark } from './worker-maker.ts';
 
 export interface SettlerParts {
+  readonly harvesterId: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly ledger: Ledger;
@@ -114,6 +116,17 @@ export class IntentSettler {
     const counted = await this.#parts.ledger.attemptAgain(ids);
     const retried = toRetry.filter(({ workerId }) => counted.has(workerId));
     this.#limits.intentsRetried(retried.length);
-    await this.#sender.send(retried.map((worker) => ({ ...worker, attempt: worker.attempt + 1 })));
+    const again = await this.#checked(retried);
+    await this.#sender.send(again.map((worker) => ({ ...worker, attempt: worker.attempt + 1 })));
+  }
+
+  /** Earlier versions made rows of whatever stood in a mark. */
+  async #checked(workers: readonly WorkerRecord[]): Promise<readonly WorkerRecord[]> {
+    const { store, harvesterId } = this.#parts;
+    const { config, messenger } = this.#runtime;
+    const own = await store.workers.intended(workers.map(({ workerId }) => workerId));
+    return workers.map((worker) =>
+      own.has(worker.workerId) ? worker : workerOfMark(worker, { config, messenger, harvesterId }),
+    );
   }
 }

@@ -3,7 +3,7 @@ import { coresOf, type QueueConfig, sizesOf } from '../../config/queues/queues.t
 import type { WorkerOptions } from '../../config/queues/queue-schema.ts';
 import type { Group, Messenger, Request } from '../../plugins/contracts/index.ts';
 import { computingSiteOf, workerName } from '../../worker/identity.ts';
-import type { Requirements, WorkerToStart } from '../../worker/worker.ts';
+import type { Requirements, Worker, WorkerToStart } from '../../worker/worker.ts';
 
 /**
  * The requirements of one worker of a queue without a job: from the queue's options, those of CRIC among them. On a unified
@@ -83,14 +83,7 @@ export function makeWorker(workerId: number, make: MakeWorker): WorkerToStart {
   const { config, requirements, request } = make;
   const { groupId, payload } = request ?? {};
   const computingSite = computingSiteOf(config.name);
-  const accessPoint = make.messenger?.accessPointOf({
-    workerID: workerId,
-    harvesterID: make.harvesterId,
-    computingSite,
-    queueName: config.name,
-    siteName: computingSite,
-    ...requirements,
-  });
+  const accessPoint = accessPointOf(make, { workerId, requirements });
   return {
     workerId,
     name: workerName(make.factoryId, workerId),
@@ -106,4 +99,75 @@ export function makeWorker(workerId: number, make: MakeWorker): WorkerToStart {
     ...(payload === undefined ? {} : { payload }),
     ...(accessPoint === undefined ? {} : { accessPoint }),
   };
+}
+
+/** The parts of a queue that decide on the access points of its workers. */
+export type AccessPoints = Pick<MakeWorker, 'harvesterId' | 'messenger'> & {
+  readonly config: Pick<QueueConfig, 'name'>;
+};
+
+/**
+ * The access point that a queue's configuration gives a worker, and the only one that thresher makes and removes for it. Undefined where the
+ * queue has none.
+ */
+export function accessPointOf(
+  { config, harvesterId, messenger }: AccessPoints,
+  { workerId, requirements }: Pick<Worker, 'workerId' | 'requirements'>,
+): string | undefined {
+  const computingSite = computingSiteOf(config.name);
+  return messenger?.accessPointOf({
+    workerID: workerId,
+    harvesterID: harvesterId,
+    computingSite,
+    queueName: config.name,
+    siteName: computingSite,
+    ...insideOneComponent(requirements),
+  });
+}
+
+/** Requirements may be the words of strangers: as parts of a path they lead into no other directory. */
+function insideOneComponent(requirements: Requirements): Requirements {
+  const plain = (text: string) =>
+    /^\.+$/.test(text) ? text.replaceAll('.', '_') : text.replaceAll('/', '_');
+  const { resourceType, jobType, pilotType, prodSourceLabel } = requirements;
+  return {
+    ...requirements,
+    resourceType: plain(resourceType),
+    jobType: plain(jobType),
+    pilotType: plain(pilotType),
+    prodSourceLabel: plain(prodSourceLabel),
+  };
+}
+
+/**
+ * A worker as its mark on a backend's object may make its row. Anyone with rights on the object can edit the mark, and thresher acts on these
+ * fields, so that the mark alone does not decide them:
+ *
+ * - `accessPoint` counts where the queue's configuration gives the same one. Otherwise the worker has none: nothing is made there, and
+ *   nothing is removed there.
+ * - `computingSite` follows from the queue.
+ * - `payloadId` says that the worker has a payload, and not which: payloads are written together with the rows of their workers, so that
+ *   a worker without a row has no payload in the database, and the name in its mark is another worker's.
+ *
+ * @param home the configuration that the worker is followed with; undefined: it runs no more
+ */
+export function workerOfMark<W extends Worker>(worker: W, home: AccessPoints | undefined): W {
+  const { accessPoint, ...others } = worker;
+  const isGiven = accessPoint !== undefined && isGivenBy(home, worker);
+  return {
+    ...(others as W),
+    computingSite: computingSiteOf(worker.queue),
+    ...(worker.payloadId === undefined ? {} : { payloadId: `lost-${worker.workerId}` }),
+    ...(isGiven ? { accessPoint } : {}),
+  };
+}
+
+/** Whether this configuration gives the worker the access point that it has. */
+export function isGivenBy(home: AccessPoints | undefined, worker: Worker): boolean {
+  try {
+    return home !== undefined && accessPointOf(home, worker) === worker.accessPoint;
+  } catch {
+    // A messenger of a third party may not know what to do with the words of a mark.
+    return false;
+  }
 }

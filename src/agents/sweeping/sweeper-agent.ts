@@ -6,15 +6,17 @@ import type { SweepBefore } from '../../store/workers.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { isObject } from '../../util/json.ts';
-import { reasonFromOutside } from '../../util/own-secrets.ts';
+import { fromOutside, reasonFromOutside } from '../../util/own-secrets.ts';
 import type { WorkerError } from '../../worker/worker.ts';
 import { absenceChange, observationChange } from '../ledger/outcomes.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { ConnectedPlugins, QueueRuntime, Step } from '../queue-runtime.ts';
+import { isGivenBy } from '../submission/worker-maker.ts';
 
 export interface SweeperParts {
+  readonly harvesterId: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly ledger: Ledger;
@@ -343,10 +345,11 @@ export class SweeperAgent {
       const failed = this.#tell('workers could not be removed', workers, outcomes);
       await this.#keep(workers, outcomes);
       const swept: number[] = [];
-      for (const { workerId, accessPoint } of workers) {
-        if (outcomes.get(workerId)?.kind !== 'gone') continue;
+      const gone = workers.filter(({ workerId }) => outcomes.get(workerId)?.kind === 'gone');
+      const foreign = await this.#withForeignAccessPoints(gone);
+      for (const { workerId, accessPoint } of gone) {
         try {
-          if (accessPoint !== undefined && messenger !== undefined) {
+          if (accessPoint !== undefined && messenger !== undefined && !foreign.has(workerId)) {
             const what = `access point of ${workerId}`;
             await calls.call(what, () => messenger.remove(accessPoint, workerId));
           }
@@ -363,6 +366,33 @@ export class SweeperAgent {
     });
     if (removed.length > 0) log.info('swept workers', { queue: config.name, workers: removed.length });
     return removed;
+  }
+
+  /**
+   * Those whose access point stays: the row was made of a mark, which anyone may have edited, and the configuration gives another one. A row of
+   * our own intent may name a directory of an earlier configuration. A row without a history may be of either kind.
+   */
+  async #withForeignAccessPoints(workers: readonly WorkerRecord[]): Promise<ReadonlySet<number>> {
+    const { harvesterId, store, log } = this.#parts;
+    const { config, messenger } = this.#runtime;
+    const others = workers.filter(
+      (worker) =>
+        worker.accessPoint !== undefined &&
+        messenger !== undefined &&
+        !isGivenBy({ config, messenger, harvesterId }, worker),
+    );
+    if (others.length === 0) return new Set();
+    const own = await store.workers.intended(others.map(({ workerId }) => workerId));
+    const foreign = others.filter(({ workerId }) => !own.has(workerId));
+    for (const { workerId, queue, accessPoint = '' } of foreign)
+      log.warn('the access point of a worker is not removed', {
+        code: 'access-point-foreign',
+        workerId,
+        queue,
+        found: fromOutside(accessPoint),
+        why: 'its row was made of a mark on the backend, and the configuration of its queue gives another one: look at it and remove it by hand',
+      });
+    return new Set(foreign.map(({ workerId }) => workerId));
   }
 
   /**

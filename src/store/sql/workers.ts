@@ -7,16 +7,17 @@ import type { Dialect } from '../dialect.ts';
 import { toRecord, type WorkerRecord } from '../rows.ts';
 import type { Tables, TransitionRow } from '../tables.ts';
 import type { WorkerChange } from '../worker-changes.ts';
-import type {
-  Adopted,
-  EndedWorker,
-  Fate,
-  LiveRow,
-  MissedScope,
-  QueueCount,
-  SweepBefore,
-  WorkerFilter,
-  WorkerStore,
+import {
+  intentSource,
+  type Adopted,
+  type EndedWorker,
+  type Fate,
+  type LiveRow,
+  type MissedScope,
+  type QueueCount,
+  type SweepBefore,
+  type WorkerFilter,
+  type WorkerStore,
 } from '../workers.ts';
 import { alive, ended, isIn } from './conditions.ts';
 import { configsInUse, moveConfig } from './config-places.ts';
@@ -191,6 +192,18 @@ export class SqlWorkerStore implements WorkerStore {
       await nextTurn();
     }
     return fates;
+  }
+
+  async intended(workerIds: readonly number[]): Promise<ReadonlySet<number>> {
+    if (workerIds.length === 0) return new Set();
+    const rows = await this.#db
+      .selectFrom('transitions')
+      .select('worker_id')
+      .where(isIn(this.#dialect, workerIds))
+      .where('from_status', 'is', null)
+      .where('source', '=', intentSource)
+      .execute();
+    return new Set(rows.map(({ worker_id }) => worker_id));
   }
 
   async list(filter: WorkerFilter): Promise<WorkerRecord[]> {

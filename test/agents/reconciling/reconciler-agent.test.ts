@@ -7,7 +7,8 @@ import type { Fate } from '../../../src/store/workers.ts';
 import { messageOf } from '../../../src/worker/errors.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
-import { workerOf } from '../../support/samples.ts';
+import { configOf, workerOf } from '../../support/samples.ts';
+import { sharedFiles } from '../../support/shared-files.ts';
 
 const { workerId, name, queue, computingSite, origin, requirements, attempt } = workerOf(1);
 const identity = { workerId, name, queue, computingSite, origin, requirements, attempt };
@@ -129,6 +130,71 @@ describe('the listing of a connection', () => {
     const observation = { workerId: id, status: 'running', nativeStatus: 'x', observedAt: 5 } as const;
     return { place: `/pilots/${id}`, handle, identity: who, observation };
   };
+
+  describe('hole 8: of a mark with an access point', () => {
+    const messenger = (accessPoint: string) => sharedFiles({ accessPoint });
+    let template: string | undefined;
+    const adopted = async (mark: object, seen = true) => {
+      const { observation, ...one } = shown(1);
+      listed = [{ ...one, ...(seen && { observation }), identity: { ...one.identity!, ...mark } }] as Found[];
+      const home = { config: configOf('Q', {}), messenger: template && messenger(template) };
+      const homes = {
+        configFor: async () => 7,
+        release: () => undefined,
+        runtimeOf: (id: number) => (id === 7 && template !== undefined ? (home as QueueRuntime) : undefined),
+      };
+      await new ReconcilerAgent(sweeper, parts.connection, parts.context, {
+        homes: () => homes,
+        notListed: () => undefined,
+      }).pass();
+      return (await parts.store.workers.byIds([1]))[0];
+    };
+    const told = () => parts.log.lines.filter(({ facts }) => facts['code'] === 'access-point-foreign');
+
+    it('takes the one that the configuration of its queue gives', async () => {
+      template = '/var/harvester/${queueName}/${resourceType}/${workerID}';
+      const row = await adopted({ accessPoint: '/var/harvester/Q/SCORE/1' });
+      expect(row?.accessPoint).to.equal('/var/harvester/Q/SCORE/1');
+      expect(told()).to.deep.equal([]);
+    });
+
+    const foreign: Readonly<Record<string, readonly [template: string | undefined, mark: object]>> = {
+      'another directory': ['/var/harvester/${workerID}', { accessPoint: '/home/user1' }],
+      'a directory of an earlier template': ['/new/${workerID}', { accessPoint: '/old/1' }],
+      'a directory where the queue has no configuration any more': [undefined, { accessPoint: '/old/1' }],
+      'requirements that would lead elsewhere': [
+        '/var/harvester/${resourceType}/${workerID}',
+        {
+          accessPoint: '/var/harvester/../../home/1',
+          requirements: { ...requirements, resourceType: '../../home' },
+        },
+      ],
+    };
+    for (const [what, [given, mark]] of Object.entries(foreign))
+      for (const seen of [true, false])
+        it(`leaves ${what} alone and says so once, of an object with${seen ? '' : 'out'} a status`, async () => {
+          template = given;
+          for (let pass = 1; pass <= 2; pass++) {
+            const row = await adopted(mark, seen);
+            expect(row?.status).to.equal(seen ? 'running' : 'pending');
+            expect(row).to.not.have.property('accessPoint');
+          }
+          expect(told()).to.have.length(1);
+          expect(told()[0]?.facts).to.include({ workerId: 1, place: '/pilots/1' });
+        });
+
+    it('masks secrets in the access point that it tells of', async () => {
+      template = '/var/${workerID}';
+      await adopted({ accessPoint: 'https://user:pa55word-of-it@host/1' });
+      expect(JSON.stringify(told())).to.include('host/1').and.not.include('pa55word');
+    });
+
+    it('takes neither its site nor the name of a payload, which may be that of another worker', async () => {
+      template = undefined;
+      const row = await adopted({ computingSite: '../../etc', payloadId: '12' }, false);
+      expect(row).to.include({ computingSite: 'Q', payloadId: 'lost-1' });
+    });
+  });
 
   it('leaves a second worker of an origin as an orphan, in one listing and in the next', async () => {
     const of = (id: number, uid: string): Found => ({

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { withPayloadIds, withPayloads } from '../../../src/agents/submission/payloads.ts';
 import { SubmitterAgent } from '../../../src/agents/submission/submitter-agent.ts';
+import type { Messenger } from '../../../src/plugins/contracts/index.ts';
 import type { Payload } from '../../../src/worker/payload.ts';
 import type { WorkerToStart } from '../../../src/worker/worker.ts';
 import { AgentParts } from '../../support/agent-context.ts';
@@ -98,6 +99,35 @@ describe('the payloads of a submission', () => {
       expect(lost).to.deep.include({ status: 'missed', errorCode: 'payload-lost' });
       expect(lost?.endTime).to.be.a('number');
       expect(other?.status).to.equal('submitted');
+    });
+
+    it('hole 8: of another worker reach no worker whose row was made of a mark, nor is its access point made', async () => {
+      // Another worker waits for its turn elsewhere, with a payload of its own.
+      await parts.ledger.intend([namedWorker(9, 'z', { payload, payloadId: '9', placement: 'elsewhere' })]);
+      const made: string[] = [];
+      const setUp = async (paths: readonly string[]) => {
+        made.push(...paths);
+        return new Map<string, never>();
+      };
+      const messenger: Messenger = {
+        accessPointOf: ({ workerID }) => `/work/${workerID}`,
+        setUp,
+        remove: async () => undefined,
+      };
+      Object.assign(queue.runtime, { messenger });
+      const rows = [
+        namedWorker(1, 'a', { payloadId: '9', ...there }),
+        workerOf(2, { accessPoint: '/home/user2' }),
+        workerOf(3, { accessPoint: '/work/3' }),
+      ];
+      await parts.ledger.adopt(rows, 'pending');
+      await pass();
+      expect(sent.map(({ workerId, accessPoint }) => [workerId, accessPoint])).to.deep.equal([
+        [2, undefined],
+        [3, '/work/3'],
+      ]);
+      expect(made).to.deep.equal(['/work/3']);
+      expect((await parts.store.workers.byId(1))?.errorCode).to.equal('payload-lost');
     });
 
     it('and are lost leave a worker alone that the backend has', async () => {

@@ -1,8 +1,13 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { QueueRuntime } from '../../../src/agents/queue-runtime.ts';
 import { SweeperAgent } from '../../../src/agents/sweeping/sweeper-agent.ts';
 import type { GoneOutcome, Worker } from '../../../src/plugins/contracts/index.ts';
 import { AgentParts } from '../../support/agent-context.ts';
+import { workerOf } from '../../support/samples.ts';
+import { sharedFiles } from '../../support/shared-files.ts';
 import { until } from '../../support/until.ts';
 
 const gone: GoneOutcome = { kind: 'gone' };
@@ -52,6 +57,55 @@ describe('the sweeper of a queue', () => {
   });
 
   afterEach(() => parts[Symbol.asyncDispose]());
+
+  describe('hole 8: an access point', () => {
+    let directory: string;
+    beforeEach(() => {
+      directory = mkdtempSync(join(tmpdir(), 'access-points-'));
+    });
+    afterEach(() => {
+      rmSync(directory, { recursive: true, maxRetries: 10, retryDelay: 100 });
+    });
+
+    /** Whether the directories are still there after the sweep of their workers. */
+    const sweptWith = async (template: string, paths: readonly string[]) => {
+      for (const path of paths) mkdirSync(path, { recursive: true });
+      const messenger = sharedFiles({ accessPoint: join(directory, template) });
+      const runtime = { config: { name: 'Q' }, configId: 1, current: true, messenger, connected };
+      const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
+      const ids = paths.map((_, at) => at + 1);
+      await parts.ledger.change(
+        ids.map((workerId) => ({ workerId, to: 'finished', source: 'test', endTime: parts.clock.now() })),
+      );
+      await parts.clock.advance(1000);
+      const sweeping = new SweeperAgent(runtime as unknown as QueueRuntime, parts.context, { keep });
+      expect(await sweeping.sweep()).to.equal(paths.length);
+      return paths.map((path) => existsSync(path));
+    };
+
+    it('that the row of an earlier version took from a mark stays, but for the one that the queue gives', async () => {
+      const paths = [join(directory, 'home-of-user1'), join(directory, 'work/2')];
+      const rows = paths.map((accessPoint, at) =>
+        workerOf(at + 1, { accessPoint, placement: parts.placement }),
+      );
+      await parts.ledger.adopt(rows, 'submitted');
+      expect(await sweptWith('work/${workerID}', paths)).to.deep.equal([true, false]);
+      const told = parts.log.lines.filter(({ facts }) => facts['code'] === 'access-point-foreign');
+      expect(told.map(({ facts: { workerId, found } }) => [workerId, found])).to.deep.equal([[1, paths[0]]]);
+    });
+
+    it('of an intent of our own goes, though the template has changed since', async () => {
+      const accessPoint = join(directory, 'earlier/1');
+      await parts.ledger.intend([workerOf(1, { accessPoint, placement: parts.placement })]);
+      expect(await sweptWith('work/${workerID}', [accessPoint])).to.deep.equal([false]);
+    });
+
+    it('that all workers share stays, whatever digits its name has', async () => {
+      const accessPoint = join(directory, 'pilots-2021');
+      await parts.ledger.intend([workerOf(1, { accessPoint, placement: parts.placement })]);
+      expect(await sweptWith('pilots-2021', [accessPoint])).to.deep.equal([true]);
+    });
+  });
 
   const toEnd = async (count: number) => {
     const ids = await parts.submitted(count);

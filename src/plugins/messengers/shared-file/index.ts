@@ -19,12 +19,17 @@ const SharedFileConfig = Type.Object({
     Type.String({
       minLength: 1,
       description:
-        "Directory of each worker, with Harvester's placeholders: any worker attribute, `${harvesterID}`, `${_workerID_3.2}`. thresher makes it before it submits the worker, and removes it with the sweep.",
+        "Directory of each worker, with Harvester's placeholders: any worker attribute, `${harvesterID}`, `${_workerID_3.2}`. thresher makes it before it submits the worker, and removes it with the sweep. A worker found without a row keeps the directory in its mark only where this option gives the same one; every other stays as it is (`access-point-foreign`). In the resource type, job type, pilot type and label of a worker `/` becomes `_`.",
     }),
   ),
 });
 
 const known: ReadonlySet<string> = new Set(accessPointPlaceholders);
+
+/** Whether each worker has a directory of its own, which goes with the worker. */
+function isOneWorkers(template: string): boolean {
+  return /\$\{workerID\}/.test(basename(template));
+}
 
 /** Makes and removes the workers' access points. In pull mode nothing passes through them. */
 export const SharedFileMessenger = definePlugin({
@@ -40,7 +45,7 @@ export const SharedFileMessenger = definePlugin({
       const message = `"\${${name}}" in accessPoint is not a placeholder and stays as it is written; ${whatIsMeant(name, [...known])}`;
       return { ...place, code: 'unknown-placeholder', message };
     });
-    if (/\$\{workerID\}/.test(basename(accessPoint))) return problems;
+    if (isOneWorkers(accessPoint)) return problems;
     const message = `the last component of ${accessPoint} has no \${workerID}: workers share it and it is never removed`;
     return [...problems, { ...place, code: 'access-point-shared', message }];
   },
@@ -75,6 +80,8 @@ class SharedFiles implements Messenger {
   }
 
   async remove(accessPoint: string, workerId: number): Promise<void> {
+    // The digits of an id may stand in the name of a directory that all share ("pilots-2024").
+    if (this.#accessPoint !== undefined && !isOneWorkers(this.#accessPoint)) return;
     // A directory that others may share, or a mistake such as "/data", is not ours to remove.
     if (!basename(accessPoint).includes(String(workerId))) return;
     await rm(accessPoint, { recursive: true, force: true });
