@@ -1,3 +1,4 @@
+import { isStorable, whatIsWrongWithOrigin } from './origin.ts';
 import type { Worker } from './worker.ts';
 
 /** The identity of a worker, as its mark on the backend's object has it: from this its row is made again. */
@@ -49,8 +50,9 @@ function isMarked(value: unknown): value is MarkedWorker & Readonly<Record<strin
     all(value, optional, (one) => one === undefined || isText(one)) &&
     (value['payloadId'] === undefined || isKey(value['payloadId'])) &&
     isRecord(origin) &&
-    all(origin, ['kind', 'uid'], isKey) &&
-    isCount(origin['index'], 0) &&
+    isKey(origin['kind']) &&
+    origin['kind'] !== '' &&
+    whatIsWrongWithOrigin(origin) === undefined &&
     isRecord(requirements) &&
     all(requirements, texts, isKey) &&
     all(requirements, amounts, isAmount)
@@ -59,9 +61,7 @@ function isMarked(value: unknown): value is MarkedWorker & Readonly<Record<strin
 
 /** As a database gives it back: PostgreSQL takes no NUL, and half a character comes back as another one. */
 function isText(value: unknown): boolean {
-  return (
-    typeof value === 'string' && value.length <= longest && !value.includes('\0') && value.isWellFormed()
-  );
+  return isStorable(value) && value.length <= longest;
 }
 
 function isKey(value: unknown): boolean {

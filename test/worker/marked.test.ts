@@ -39,6 +39,18 @@ describe('the mark of a worker', () => {
       ).to.equal(undefined);
   });
 
+  it('hole 8: is not believed where no source could have its origin', () => {
+    const { origin } = workerOf(7);
+    const odd = [
+      ...['', 'u'.repeat(513), 'u'.repeat(600)].map((uid) => ({ ...origin, uid })),
+      { ...origin, kind: '' },
+    ];
+    for (const one of odd)
+      expect(markedWorker(JSON.stringify({ ...workerOf(7), origin: one }))).to.equal(undefined);
+    const longest = workerOf(7, { origin: { ...origin, uid: 'u'.repeat(512) } });
+    expect(markedWorker(JSON.stringify(longest))).to.deep.equal(longest);
+  });
+
   it('keeps both on the local backend, and nothing else that may stand there', () => {
     const content = JSON.stringify({
       factory: 'f',

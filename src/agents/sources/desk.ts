@@ -16,11 +16,11 @@ import { reasonFromOutside } from '../../util/own-secrets.ts';
 import { highestForeignId } from '../../worker/identity.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Census, OriginFilter, OriginKey } from '../../worker/news.ts';
+import { isStorable, whatIsWrongWithOrigin } from '../../worker/origin.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { isFinal, isQueued } from '../../worker/status.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Emit } from '../events.ts';
-import { whatIsWrongWithOrigin } from '../submission/check-wanted.ts';
 import type { WaitingBoard } from './waiting-board.ts';
 
 export interface DeskParts {
@@ -67,7 +67,7 @@ export class SourceDesk implements Desk {
 
   /** @throws ThresherError `request-refused`, and those of the store */
   async end(origins: readonly OriginKey[], reason: string): Promise<void> {
-    for (const origin of origins) requireOrigin(origin);
+    await this.#require(origins);
     // Between two transactions others get their turn.
     for (let at = 0; at < origins.length; at += endedAtOnce)
       await this.#parts.ledger.endOrigins(this.#kind, origins.slice(at, at + endedAtOnce), reason);
@@ -75,7 +75,7 @@ export class SourceDesk implements Desk {
 
   /** @throws ThresherError `request-refused`, and those of the store */
   async discard(uid: string, isUnwanted = false): Promise<number> {
-    requireOrigin({ uid, index: 0 });
+    await this.#require([{ uid }]);
     return this.#parts.ledger.discard(this.#kind, uid, isUnwanted);
   }
 
@@ -90,7 +90,7 @@ export class SourceDesk implements Desk {
 
   /** @throws ThresherError `request-refused`, and those of the store */
   async find(filters: readonly OriginFilter[]): Promise<readonly WorkerNews[]> {
-    for (const { uid, index = 0 } of filters) requireOrigin({ uid, index });
+    await this.#require(filters);
     return this.#ask(({ origins }) => origins.find(this.#kind, filters));
   }
 
@@ -184,6 +184,30 @@ export class SourceDesk implements Desk {
     return load.reduce((sum, { status, workers }) => sum + (isQueued(status) ? workers : 0), 0);
   }
 
+  /**
+   * Refuses what is no origin. Earlier versions took any text as the uid from marks, so that a worker in the database may have an origin that
+   * no source can have: it is as good as others here, since a list with it must not fail for the others.
+   * @throws ThresherError `request-refused`, and those of the store
+   */
+  async #require(filters: readonly OriginFilter[]): Promise<void> {
+    const odd = filters.flatMap((filter) => {
+      const wrong = whatIsWrongWithOrigin({ uid: filter.uid, index: filter.index ?? 0 });
+      return wrong === undefined ? [] : [{ filter, wrong }];
+    });
+    const refused = (wrong: string) => new ThresherError('request-refused', wrong);
+    // The database cannot have these.
+    const never = odd.find(
+      ({ filter: { uid, index = 0 } }) => !isStorable(uid) || !Number.isSafeInteger(index) || index < 0,
+    );
+    if (never !== undefined) throw refused(never.wrong);
+    if (odd.length === 0) return;
+    const uids = [...new Set(odd.map(({ filter }) => filter.uid))].map((uid) => ({ uid }));
+    const stored = await this.#ask(({ origins }) => origins.find(this.#kind, uids));
+    const known = new Set(stored.map(({ origin }) => origin.uid));
+    const unknown = odd.find(({ filter }) => !known.has(filter.uid));
+    if (unknown !== undefined) throw refused(unknown.wrong);
+  }
+
   async #ask<Answer>(question: (store: DeskParts['store']) => Promise<Answer>): Promise<Answer> {
     const { store } = this.#parts;
     try {
@@ -210,11 +234,6 @@ export class SourceDesk implements Desk {
       throw store.errorOf(error);
     }
   }
-}
-
-function requireOrigin(origin: OriginKey): void {
-  const wrong = whatIsWrongWithOrigin(origin);
-  if (wrong !== undefined) throw new ThresherError('request-refused', wrong);
 }
 
 function noSuchQueue(queue: string): Reason {

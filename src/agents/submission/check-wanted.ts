@@ -1,8 +1,7 @@
 import type { Group, Request, Wanted } from '../../plugins/contracts/index.ts';
 import type { OriginKey } from '../../worker/news.ts';
+import { shown, whatIsWrongWithOrigin } from '../../worker/origin.ts';
 
-/** The longest `uid` of an origin, characters: marks of all backends have room for it. */
-const longestUid = 512;
 /** The longest of the other texts that a request may have, characters. */
 const longestText = 256;
 
@@ -49,20 +48,6 @@ export function whatIsWrong(request: unknown): string | undefined {
   if (payloadFollows !== undefined && typeof payloadFollows !== 'boolean')
     return `payloadFollows is ${shown(payloadFollows)}: it must be true or false`;
   return requirements === undefined ? undefined : whatIsWrongWithNeeds(requirements);
-}
-
-/** A sentence on the mistake in an origin; undefined where there is none. */
-export function whatIsWrongWithOrigin(origin: unknown): string | undefined {
-  if (!isObject(origin)) return `an origin is ${shown(origin)}, not { uid, index }`;
-  const { uid, index } = origin;
-  // The database gives half of a character back as another one, and would never know the origin again.
-  if (typeof uid !== 'string' || uid === '' || uid.includes('\0') || !uid.isWellFormed())
-    return `the uid of an origin is ${shown(uid)}: it must be a text without NUL and half characters that is not empty`;
-  if (uid.length > longestUid)
-    return `the uid of an origin has ${uid.length} characters (${shown(uid)}); it may have ${longestUid}`;
-  if (!isCount(index))
-    return `the index of origin ${shown(uid)} is ${shown(index)}: it must be a whole number of 0 or more`;
-  return undefined;
 }
 
 /** The needs that a request may have of its own, and the least number of each. */
@@ -113,13 +98,4 @@ function isCount(value: unknown): value is number {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= longestText && !value.includes('\0');
-}
-
-/** A value in a message: short, and never the content of an object, which may hold a secret. */
-function shown(value: unknown): string {
-  if (typeof value === 'string')
-    return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}...` : value);
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object' && value !== null) return 'an object';
-  return typeof value === 'function' ? 'a function' : String(value);
 }

@@ -5,7 +5,7 @@ import type { PandaApi, PandaCommand } from '../../clients/panda/api.ts';
 import type { Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { CarriedOut } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
-import { messageOf } from '../../worker/errors.ts';
+import { messageOf, toReason } from '../../worker/errors.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import { emptyKeysOf, isMeant, type KillFilter, readCommand, type ServerCommand } from './commands.ts';
 import type { LinkMemory } from './memory.ts';
@@ -35,6 +35,9 @@ const mostDone = 200;
 const mostKills = 1000;
 /** A server that refuses to hear of them takes them for lost: a command comes once all the same. */
 const mostUnacknowledged = 500;
+/** How often a command is tried: one that fails each time must not come again for good. */
+const mostTries = 5;
+const givenUp = 'given up';
 /** Outcomes that are kept for operators. */
 const mostShown = 20;
 
@@ -59,7 +62,7 @@ export class CommandRunner {
     const left = this.#parts.memory.commands;
     this.#unacknowledged = idsOf(left);
     // A kill may have been carried out, and not written down: it must not end what was made since.
-    await this.#carryOut(left, desk, signal, ({ taken = Infinity }) => taken);
+    await this.#carryOut(left, desk, signal, takenAt);
   }
 
   /** @returns whether there may be more */
@@ -67,6 +70,8 @@ export class CommandRunner {
     const { api, memory, health, atOnce } = this.#parts;
     // The server gives a command once: one that cannot be stored would be lost.
     if (!(await memory.isStored())) return false;
+    // Those that failed have their turn before later ones.
+    await this.#carryOut(memory.commands, desk, signal, takenAt);
     const outcome = await api.acquireCommands(atOnce, signal);
     health.note('commands', outcome);
     if (outcome.kind === 'failed') return false;
@@ -142,19 +147,55 @@ export class CommandRunner {
       const isReplaced = replaced.has(given);
       const outcome = isReplaced
         ? 'a later order of the site came with it'
-        : await this.#obey(meant, { id, madeUntil: madeUntil(given) }, desk, signal);
+        : await this.#try(
+            given,
+            () => this.#obey(meant, { id, madeUntil: madeUntil(given) }, desk, signal),
+            signal,
+          );
+      if (outcome === undefined) continue;
       over.push(given);
       if (!isReplaced && meant.kind !== 'unknown') {
         useful++;
         await writeDown();
       }
       const facts = { id, command: fromOutside(command), outcome };
-      if (meant.kind === 'unknown') log.warn('a command of the PanDA server is not carried out', facts);
+      if (meant.kind === 'unknown' || outcome.startsWith(givenUp))
+        log.warn('a command of the PanDA server is not carried out', facts);
       else log.info('a command of the PanDA server is carried out', facts);
       this.#shown = [{ at: clock.now(), ...facts }, ...this.#shown].slice(0, mostShown);
     }
     if (over.length > 0) await writeDown();
     return useful;
+  }
+
+  /**
+   * One command that fails stops neither the link nor later commands.
+   * @returns the outcome in words; undefined: the command failed, and is kept for the next poll
+   * @throws what the memory does: then nothing can be carried out
+   */
+  async #try(
+    given: LinkMemory['commands'][number],
+    obey: () => Promise<string>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { memory, log, clock } = this.#parts;
+    try {
+      return await obey();
+    } catch (error) {
+      // A daemon that stops carries it out after its next start.
+      if (signal.aborted) throw error;
+      const tries = (given.tries ?? 0) + 1;
+      const facts = { id: given.command_id, command: fromOutside(given.command), ...toReason(error) };
+      log.error('a command of the PanDA server failed', { ...facts, tries, of: mostTries });
+      if (tries >= mostTries) return `${givenUp} after ${tries} tries: ${messageOf(error)}`;
+      const key = keyOf(given);
+      const failed = { ...given, tries, taken: given.taken ?? clock.now() };
+      await memory.change((kept) => ({
+        ...kept,
+        commands: kept.commands.map((one) => (keyOf(one) === key ? failed : one)),
+      }));
+      return undefined;
+    }
   }
 
   async #obey(
@@ -222,6 +263,11 @@ async function killed(filter: KillFilter, desk: Desk, host: string, madeUntil: n
   const isOne = (news: WorkerNews) =>
     isMeant(news, filter, host) && (news.worker.creationTime ?? 0) <= madeUntil;
   return end(desk, isOne, 'the PanDA server asked for its end');
+}
+
+/** A kept command is not meant for workers that were made after it came, ms UTC. */
+function takenAt({ taken = Infinity }: LinkMemory['commands'][number]): number {
+  return taken;
 }
 
 function idsOf(commands: readonly PandaCommand[]): number[] {

@@ -43,6 +43,8 @@ const Kept = Type.Object({
       wrong: Type.Optional(Type.String()),
       /** When it came, ms UTC; absent in files of before. */
       taken: Type.Optional(Type.Number()),
+      /** How often it failed. */
+      tries: Type.Optional(Type.Integer()),
     }),
   ),
   /** The last commands that were carried out, by their keys: an answer may come twice. */

@@ -239,6 +239,25 @@ describe('the desk of a source', () => {
     expect(await codeOf(desk.find([{ uid: '' }]))).to.equal('request-refused');
   });
 
+  for (const [what, uid] of Object.entries({ empty: '', long: 'u'.repeat(600) }))
+    it(`hole 8: works with a stored worker whose uid is ${what}, and with all others beside it`, async () => {
+      const odd = { uid, index: 0 };
+      const sound = { uid: 'sound', index: 0 };
+      await parts.ledger.adopt([workerOf(70, { origin: { kind: 'toy', ...odd } })], 'submitted');
+      await parts.ledger.intend([workerOf(71, { origin: { kind: 'toy', ...sound } })]);
+      const living = (await desk.living()).filter(({ worker: { workerId } }) => Number(workerId) >= 70);
+      expect((await desk.find(living.map(({ origin }) => origin))).length).to.equal(2);
+      await desk.end(
+        living.map(({ origin }) => origin),
+        'x',
+      );
+      expect([70, 71].map((id) => parts.ledger.live.get(id)?.killed)).to.deep.equal([true, true]);
+      expect(await desk.discard(uid)).to.equal(1);
+      // It has ended meanwhile.
+      await parts.ledger.change([{ workerId: 70, to: 'failed', source: 'test' }]);
+      await desk.end([odd, { uid: 'later', index: 0 }], 'x');
+    });
+
   it('gives a failure of the database its code', async () => {
     await parts.store.close();
     parts.store.close = async () => undefined;

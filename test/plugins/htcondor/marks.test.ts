@@ -17,7 +17,8 @@ describe('the marks of a job', () => {
   it('give back who the worker is, whatever it is called', () => {
     fc.assert(
       fc.property(textsOfRows, textsOfRows, (name, queue) => {
-        const worker = workerOf(7, { name, queue, accessPoint: `/work/${queue}` });
+        // The uid of a counted worker's origin is its queue, and no origin has an empty one.
+        const worker = workerOf(7, { name, queue: `Q${queue}`, accessPoint: `/work/${queue}` });
         const { identity } = jobOf({ ...ad, thresherIdentity: identityText(worker) }, true) ?? {};
         const { placement, configId, ...who } = worker;
         expect([placement, configId]).to.deep.equal(['local:/work', 1]);

@@ -30,7 +30,9 @@ describe('the marks of a Job', () => {
         textsOfRows,
         factories,
         (id, queue, factory) => {
-          const one = workerOf(id, { queue, computingSite: queue });
+          // The uid of a counted worker's origin is its queue, and no origin has an empty one.
+          const origin = { kind: 'fill', uid: `Q${queue}`, index: id };
+          const one = workerOf(id, { queue, computingSite: queue, origin });
           const marks = marksOf(one, factory);
           expect(Object.values(marks.labels).filter((value) => !isLabelValue(value))).to.deep.equal([]);
           expect(identityOf({ name: one.name, ...marks })).to.deep.equal(one);

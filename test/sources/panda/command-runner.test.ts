@@ -63,6 +63,55 @@ describe('commands of the PanDA server at work', () => {
 
   afterEach(() => parts[Symbol.asyncDispose]());
 
+  describe('hole 8: one that fails', () => {
+    const kill = (id: number, site: string) => ({
+      command_id: id,
+      command: 'KILL_WORKERS',
+      params: { status: 'ALL', computingSite: [site], computingElement: 'ALL', submissionHost: 'ALL' },
+    });
+    let ended: number;
+    /** Each end fails until this many did. */
+    let failures: number;
+    beforeEach(() => {
+      ended = 0;
+      const end = desk.end.bind(desk);
+      desk.end = async (origins, reason) => {
+        ended++;
+        if (ended <= failures && origins.some(({ index }) => index === 4)) throw new Error('poison');
+        await end(origins, reason);
+      };
+    });
+
+    it('stops neither the link nor the commands behind it, and is given up after a bounded number of tries', async () => {
+      failures = Infinity;
+      given = [kill(1, 'GONE'), kill(2, 'S')];
+      await runner.poll(desk, signal);
+      expect([1, 2, 3].map((id) => parts.ledger.live.get(id)?.killed)).to.deep.equal([true, true, true]);
+      expect(memory.commands.map(({ command_id: id }) => id)).to.deep.equal([1]);
+      // A start of the daemon, and polls.
+      const again = new LinkMemory(memoryFor(async () => undefined));
+      again.take(written);
+      const second = runnerWith(again);
+      await second.resume(desk, signal);
+      for (let poll = 0; poll < 10; poll++) await second.poll(desk, signal);
+      expect([again.commands, ended]).to.deep.equal([[], 6]);
+      expect(second.shown[0]?.outcome).to.equal('given up after 5 tries: poison');
+    });
+
+    it('is tried again at the next poll, and ends no worker that was made since', async () => {
+      failures = 1;
+      given = [kill(1, 'GONE')];
+      await runner.poll(desk, signal);
+      await parts.clock.advance(1000);
+      await parts.ledger.intend([
+        workerOf(5, { queue: 'GONE', origin: { kind: 'panda', uid: 'o', index: 5 } }),
+      ]);
+      await runner.poll(desk, signal);
+      expect([4, 5].map((id) => parts.ledger.live.get(id)?.killed)).to.deep.equal([true, false]);
+      expect(memory.commands).to.deep.equal([]);
+    });
+  });
+
   function runnerWith(kept: LinkMemory): CommandRunner {
     const { clock, log } = parts;
     return new CommandRunner({
