@@ -9,6 +9,7 @@ import {
   toRanges,
 } from '../../../src/clients/htcjob/numbers.ts';
 import { mostJobs } from '../../../src/clients/htcjob/resource.ts';
+import { kept } from '../../../src/sources/htcjob/followed.ts';
 import { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { megabytes } from '../../../src/sources/htcjob/needs.ts';
@@ -170,7 +171,7 @@ describe('the numbers of jobs', () => {
     const ended = { completedIndexes, succeeded: 1, failed: 0, active: 0, held: 0, completionTime: 'now' };
     const { metadata, spec } = htcJob({ queue: mostJobs });
     const { put, result } = putInSets(3 * mostJobs, () => {
-      const tracked = new Tracked({ metadata, spec, status: ended });
+      const tracked = new Tracked(kept({ metadata, spec, status: ended }));
       expect([...fromRanges(completedIndexes, mostJobs)].slice(-2)).to.deep.equal([9998, 9999]);
       return [tracked.isFalsified, tracked.judge(false).jobs.every(({ outcome }) => outcome === 'succeeded')];
     });

@@ -348,7 +348,7 @@ describe('the keeper of outputs', () => {
   });
 
   it('hole 8: a backend that is away is asked for a few outputs of a resource, and for all once it is back', async () => {
-    tracked = new Tracked(htcJob({ queue: 10, output: {} }));
+    tracked = new Tracked(kept(htcJob({ queue: 10, output: {} })));
     const keeper = begin();
     const workers = Array.from({ length: 10 }, (_, number) => number + 1);
     for (const worker of workers) left.set(worker, [new Error('the schedd does not answer')]);
