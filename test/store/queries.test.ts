@@ -106,6 +106,7 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
     ({ workers }) => workers.missedSince({ computingElement: 'C' }, 5),
   ],
   ['workers.history', ({ workers }) => workers.history(1)],
+  ['workers.intended', ({ workers }) => workers.intended([1, 2])],
   ['workers.transitionsSince', ({ workers }) => workers.transitionsSince(0, 5)],
   ['workers.configsInUse', ({ workers }) => workers.configsInUse()],
   ['workers.moveConfig', ({ workers }) => workers.moveConfig(place, 1)],

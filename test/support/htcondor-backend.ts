@@ -2,7 +2,6 @@ import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Context, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
-import type { Owners } from '../../src/plugins/htcondor/owners.ts';
 import { builtInPlugins, Registry } from '../../src/plugins/registry.ts';
 import { type BackendParts, partOf } from './backend-parts.ts';
 import { clearSpaces, type CondorSpace, condorSpace, type Pool, type ScheddKind } from './htcondor.ts';
@@ -16,14 +15,6 @@ const names = {
   monitor: 'HTCondorMonitor',
   sweeper: 'HTCondorSweeper',
 } as const;
-
-/** A schedd of a unit test has the jobs of one user. */
-export const anyOwner: Pick<Owners, 'know' | 'expect' | 'isOurs' | 'constraint'> = {
-  know: async () => undefined,
-  expect: () => undefined,
-  isOurs: () => true,
-  constraint: () => 'true',
-};
 
 /** The HTCondor plugins in this process, on one schedd and without a daemon. */
 export class HTCondorBackend {

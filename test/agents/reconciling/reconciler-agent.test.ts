@@ -159,7 +159,7 @@ describe('the listing of a connection', () => {
     });
 
     const foreign: Readonly<Record<string, readonly [template: string | undefined, mark: object]>> = {
-      'another directory': ['/var/harvester/${workerID}', { accessPoint: '/home/user1' }],
+      'another directory': ['/var/harvester/${workerID}', { accessPoint: '/nowhere/user1' }],
       'a directory of an earlier template': ['/new/${workerID}', { accessPoint: '/old/1' }],
       'a directory where the queue has no configuration any more': [undefined, { accessPoint: '/old/1' }],
       'requirements that would lead elsewhere': [

@@ -110,23 +110,23 @@ describe('the payloads of a submission', () => {
         return new Map<string, never>();
       };
       const messenger: Messenger = {
-        accessPointOf: ({ workerID }) => `/work/${workerID}`,
+        accessPointOf: ({ workerID }) => `/nowhere/work/${workerID}`,
         setUp,
         remove: async () => undefined,
       };
       Object.assign(queue.runtime, { messenger });
       const rows = [
         namedWorker(1, 'a', { payloadId: '9', ...there }),
-        workerOf(2, { accessPoint: '/home/user2' }),
-        workerOf(3, { accessPoint: '/work/3' }),
+        workerOf(2, { accessPoint: '/nowhere/user2' }),
+        workerOf(3, { accessPoint: '/nowhere/work/3' }),
       ];
       await parts.ledger.adopt(rows, 'pending');
       await pass();
       expect(sent.map(({ workerId, accessPoint }) => [workerId, accessPoint])).to.deep.equal([
         [2, undefined],
-        [3, '/work/3'],
+        [3, '/nowhere/work/3'],
       ]);
-      expect(made).to.deep.equal(['/work/3']);
+      expect(made).to.deep.equal(['/nowhere/work/3']);
       expect((await parts.store.workers.byId(1))?.errorCode).to.equal('payload-lost');
     });
 

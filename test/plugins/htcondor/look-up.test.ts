@@ -4,7 +4,7 @@ import { lookUp, portions, whereWorkers } from '../../../src/plugins/htcondor/lo
 import { marks } from '../../../src/plugins/htcondor/marks.ts';
 import { find } from '../../../src/plugins/htcondor/submitting/fence.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { anyOwner } from '../../support/htcondor-backend.ts';
+import { anyOwner } from '../../support/condor-jobs.ts';
 import { workerOf } from '../../support/samples.ts';
 
 /** bytes, with its end. Source: MAX_ARG_STRLEN of Linux. */

@@ -8,7 +8,7 @@ import { HTCondorOutputs } from '../../../src/plugins/htcondor/output/outputs.ts
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
-import { anyOwner } from '../../support/htcondor-backend.ts';
+import { anyOwner } from '../../support/condor-jobs.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';

@@ -23,7 +23,7 @@ import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
-import { anyOwner } from '../../support/htcondor-backend.ts';
+import { anyOwner } from '../../support/condor-jobs.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
