@@ -164,7 +164,7 @@ const namedWord = /^(-{0,2})([A-Za-z_][\w.-]*)([=:])(.*)$/s;
 export function secretArguments(items: readonly string[]): readonly string[] {
   return items.flatMap((written, at) => {
     const item = unquoted(written);
-    if (isSecret(optionBefore(items, at), item)) return [item];
+    if (isSecretArgument(optionBefore(items, at), item)) return [item];
     const named = valueIn(item);
     if (named !== undefined) return [named];
     const words = item.match(shellWord) ?? [];
@@ -176,9 +176,15 @@ export function secretArguments(items: readonly string[]): readonly string[] {
 function valueIn(item: string): string | undefined {
   const [, dashes, name = '', sign, written = ''] = namedWord.exec(item) ?? [];
   const value = unquoted(written.trim());
-  if (!isSecret(name, value)) return undefined;
+  if (!isSecretArgument(name, value)) return undefined;
   if (dashes === '' && sign === '=' && value === written && /\s/.test(value)) return undefined;
   return value.replace(/^(bearer|basic|token)\s+(?=\S)/i, '');
+}
+
+/** Whether a value would be hidden wherever it is said: paths, addresses, templates and words that name a way to log in are said in many messages. */
+function isSecretArgument(name: string, value: string): boolean {
+  const isWord = /^[a-z]+([-_./][a-z]+)*$/.test(value);
+  return isSecret(name, value) && !isWord && !/^(\.{0,2}\/|[a-z][\w+.-]*:\/\/|\{)/i.test(value);
 }
 
 function unquoted(word: string): string {

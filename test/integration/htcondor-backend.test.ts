@@ -4,11 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { Monitor, Observation, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
-import { classAdString } from '../../src/clients/htcondor/classad.ts';
-import { identityText } from '../../src/plugins/htcondor/marks.ts';
-import type { ThresherError } from '../../src/worker/errors.ts';
 import { isFinal } from '../../src/worker/status.ts';
-import { writeToken } from '../env/htcondor/pool.ts';
 import { clientOf, condorPool, type Pool, type ScheddKind } from '../support/htcondor.ts';
 import { HTCondorBackend } from '../support/htcondor-backend.ts';
 import { type Watched, watch } from '../support/watched.ts';
@@ -77,46 +73,6 @@ describe('jobs of HTCondor', () => {
     expect(end.status).to.equal('cancelled');
     expect(end.error?.code).to.equal('htcondor-removed');
     expect(end.error?.message).to.match(/the test says so/);
-  });
-
-  it('hole 1: that another user gave our marks are no workers: they are not listed, not seen, and the files that they name not read', async () => {
-    const worker = await submit(backend.submitter('exec sleep 1000'));
-    const games = join(backend.directory, 'games');
-    await writeToken(pool.directory, join(pool.programs, '../..'), 'games', games);
-    const secret = join(backend.directory, 'secret');
-    writeFileSync(secret, 'the key');
-    const forged = backend.worker();
-    const copies = [worker, forged].flatMap((one) => [
-      ...['executable = /bin/true', 'requirements = false', `+SUBMIT_Out = ${classAdString(secret)}`],
-      `+thresherFactory = ${classAdString(backend.space.factory)}`,
-      `+harvesterWorkerID = "${one.workerId}"`,
-      `+thresherQueue = ${classAdString(one.queue)}`,
-      `+thresherIdentity = ${classAdString(identityText(one))}`,
-      'queue',
-    ]);
-    const theirs = clientOf(pool, 'local', { tokenDirectory: games });
-    await theirs.submit(copies.join('\n'), {}, signal);
-    try {
-      const known = monitor();
-      const seen = follow(known);
-      await untilStatus(seen, worker, ({ status }) => status === 'running');
-      const listed = await backend.plugin('sweeper', backend.context()).list(signal);
-      expect(listed.map(({ identity }) => identity?.workerId)).to.deep.equal([worker.workerId]);
-      expect([...seen.history.keys()]).to.deep.equal([worker.workerId]);
-      const checked = await known.check([forged], signal);
-      expect(checked.get(forged.workerId)?.kind).to.equal('absent');
-      const found = await backend.submitter('true').find([forged], signal);
-      expect(found.get(forged.workerId)?.kind).to.equal('absent');
-      const wanted = { stream: 'stdout', follow: false } as const;
-      const text: unknown[] = [];
-      const read = async () => {
-        for await (const piece of known.logs?.read(forged, wanted, signal) ?? []) text.push(piece);
-      };
-      expect(await read().catch((error: unknown) => (error as ThresherError).code)).to.equal('no-log');
-      expect(text).to.deep.equal([]);
-    } finally {
-      await theirs.act('remove', backend.space.mine, 'the test is over', signal);
-    }
   });
 
   it('that are held for too long are removed, with the reason', async () => {

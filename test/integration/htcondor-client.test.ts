@@ -26,7 +26,7 @@ import {
   scheddPid,
 } from '../support/htcondor.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { queueRows } from '../support/condor-jobs.ts';
+import { queueRows } from '../support/condor-rows.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();

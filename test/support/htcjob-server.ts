@@ -83,7 +83,12 @@ export class HtcJobServer implements OperatorClient {
   async patch(path: string, patch: unknown, { kind }: PatchOptions): Promise<KubernetesObject> {
     if (isLease(path)) {
       this.leaseRequests++;
-      this.lease = { ...this.lease, ...(patch as object) };
+      const { metadata } = patch as KubernetesObject;
+      this.lease = {
+        ...this.lease,
+        ...(patch as object),
+        metadata: { ...this.lease?.metadata, ...metadata },
+      };
       return this.lease;
     }
     const { name, subresource } = placeOf(path);

@@ -16,6 +16,8 @@ export interface Brought {
   readonly refused: readonly Waiting[];
   /** Why some have none. */
   readonly reasons: readonly Reason[];
+  /** One was refused that was not refused before: others can have its room at once. */
+  readonly isNews: boolean;
 }
 
 /** The named workers that an entry counts. */

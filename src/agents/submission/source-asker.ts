@@ -55,6 +55,8 @@ interface Remembered {
   known: boolean;
   readonly request: unknown;
   readonly refusal: Reason | undefined;
+  /** Whether a payload that followed was refused, also one of an earlier request of this origin. */
+  readonly hadWrongPayload: boolean;
 }
 
 /** Asks the sources of one queue what they want, and leaves out what cannot or must not get a worker. */
@@ -110,6 +112,7 @@ export class SourceAsker {
       outcomes: new Map(all.flatMap(({ outcomes }) => [...outcomes])),
       refused: all.flatMap(({ refused }) => refused),
       reasons: all.flatMap(({ reasons }) => reasons),
+      isNews: all.some(({ isNews }) => isNews),
     };
   }
 
@@ -212,10 +215,12 @@ class AskedSource {
         outcomes: new Map(requests.map((request) => [request, 'left'])),
         refused: [],
         reasons: standing,
+        isNews: false,
       };
     }
     const outcomes = new Map<Request, BroughtRequest>();
     const refusals: (Refusal & { readonly request: Request })[] = [];
+    let isNews = false;
     for (const request of requests) {
       const payload = (payloads as ReadonlyMap<Request, Request['payload']>).get(request);
       const complete = payload === undefined ? undefined : { ...partsOf(request), payload };
@@ -223,17 +228,19 @@ class AskedSource {
       outcomes.set(request, reason === undefined ? (complete ?? 'left') : 'refused');
       if (reason === undefined) continue;
       refusals.push({ request, reason });
-      this.#refuse(request, reason);
+      if (this.#refuse(request, reason)) isNews = true;
     }
     const refused = refusals.map(({ request, reason }) => ({ kind, requests: [request], reason }));
-    return { outcomes, refused, reasons: summaryOf(kind, refusals) };
+    return { outcomes, refused, reasons: summaryOf(kind, refusals), isNews };
   }
 
-  /** It is left out until the source asks for it with another request. */
-  #refuse({ origin }: Request, refusal: Reason): void {
+  /** It is left out until the source asks for it with another request. @returns whether its payload was not refused before */
+  #refuse({ origin }: Request, refusal: Reason): boolean {
     const key = keyOf(this.#kind, origin);
     const remembered = this.#memory.get(key);
-    if (remembered !== undefined) this.#memory.set(key, { ...remembered, refusal });
+    if (remembered === undefined) return false;
+    this.#memory.set(key, { ...remembered, refusal, hadWrongPayload: true });
+    return !remembered.hadWrongPayload;
   }
 
   async #take({ requests, groups, reasons }: Answered): Promise<Share> {
@@ -300,7 +307,8 @@ class AskedSource {
 
   #look(request: unknown, before: Remembered | undefined): Remembered {
     const asked = before?.asked ?? false;
-    return { asked, known: false, request, refusal: whyRefused(request, this.#runtime) };
+    const hadWrongPayload = before?.hadWrongPayload ?? false;
+    return { asked, known: false, request, refusal: whyRefused(request, this.#runtime), hadWrongPayload };
   }
 
   /** One question for all new origins; @returns how many were known. */

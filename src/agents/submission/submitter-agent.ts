@@ -186,14 +186,14 @@ export class SubmitterAgent {
 }
 
 /** A request whose payload was refused counts as one that is refused at once; others have its room in a pass that is due now. */
-function withRefused(wanted: Wanted, { refused, reasons }: Brought): Wanted {
+function withRefused(wanted: Wanted, { refused, reasons, isNews }: Brought): Wanted {
   const keys = refused.flatMap(({ kind, requests }) => requests.map(({ origin }) => keyOf(kind, origin)));
   return {
     ...wanted,
     entries: withoutOrigins(wanted.entries, new Set(keys)),
     refused: [...wanted.refused, ...refused],
     standing: [...wanted.standing, ...reasons],
-    again: wanted.again || refused.length > 0,
+    again: wanted.again || isNews,
   };
 }
 

@@ -91,15 +91,9 @@ export class HTCondorClient {
   async ping(signal: AbortSignal): Promise<void> {
     // condor_ping gives no cause for a schedd that it cannot find, but condor_q does.
     await this.queue('false', ['ClusterId'], signal);
-    await this.whoAmI(signal);
-  }
-
-  /** The user as whom the schedd takes our changes, `NAME@DOMAIN`; undefined where the answer has none. @throws HTCondorError if it takes none */
-  async whoAmI(signal: AbortSignal): Promise<string | undefined> {
     const args = ['-type', 'SCHEDD', 'WRITE'];
     const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ask };
-    const { stdout } = await this.#tools.succeed(tool, signal);
-    return / succeeded as (\S+) to /.exec(stdout)?.[1];
+    await this.#tools.succeed(tool, signal);
   }
 
   /** Jobs in the queue, whosever they are. @param attributes all if empty */

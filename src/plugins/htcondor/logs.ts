@@ -7,7 +7,8 @@ import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest, PeekRequest } from '../contracts/log-reader.ts';
 import type { HTCondorSchedd } from './schedd.ts';
-import { jobOfWorker, ownJobOf, whereWorkers } from './look-up.ts';
+import { jobOfWorker, whereWorkers } from './look-up.ts';
+import { jobOf } from './marks.ts';
 import { endOfFile, type OutputFile } from './output-file.ts';
 
 /** A job's output and how to reach it. */
@@ -35,7 +36,7 @@ const manyBytes = 2 ** 20;
 const attributes = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'HoldReasonCode', 'JobStartDate', 'RemoveReason'],
   ...['harvesterWorkerID', 'Iwd', 'Out', 'Err', 'SUBMIT_Iwd', 'SUBMIT_Out', 'SUBMIT_Err', 'StageInFinish'],
-  ...['UserLog', 'SUBMIT_UserLog', 'StreamOut', 'StreamErr', 'Owner'],
+  ...['UserLog', 'SUBMIT_UserLog', 'StreamOut', 'StreamErr'],
 ];
 
 /** Reads the output of a job: from its file, or through `condor_tail` while it runs, or from the spool. */
@@ -95,29 +96,14 @@ export class HTCondorLogs implements LogReader {
   }
 
   async #source(worker: Worker, stream: LogRequest['stream'], signal: AbortSignal): Promise<Source> {
-    const { client, mine, submissionHost, owners } = this.#schedd;
-    owners.expect([worker]);
-    await owners.know(signal);
+    const { client, mine, submissionHost } = this.#schedd;
     const constraint = `${mine} && (${whereWorkers([worker.workerId])})`;
-    const ids = (worker.handle && parseJobId(worker.handle.batchID)) ?? [];
-    const own = (ads: readonly Ad[], isQueued: boolean) =>
-      ads.flatMap((raw) => {
-        const job = ownJobOf(this.#schedd, raw, isQueued);
-        return job === undefined ? [] : [{ job, raw }];
-      });
-    const queued = own(await client.queue(constraint, attributes, signal), true);
-    const jobs =
-      queued.length > 0
-        ? queued
-        : own(
-            await client.history(
-              `${constraint} && ${owners.constraint([ids].flat())}`,
-              attributes,
-              2,
-              signal,
-            ),
-            false,
-          );
+    const queued = await client.queue(constraint, attributes, signal);
+    const ads = queued.length > 0 ? queued : await client.history(constraint, attributes, 2, signal);
+    const jobs = ads.flatMap((raw) => {
+      const job = jobOf(raw, queued.length > 0);
+      return job === undefined ? [] : [{ job, raw }];
+    });
     const job = jobOfWorker(
       worker,
       jobs.map((one) => one.job),

@@ -1,5 +1,4 @@
-import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
-import type { Ad } from '../../clients/htcondor/json-objects.ts';
+import { type JobId, jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
 import { markedId } from '../../worker/marked.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { HTCondorSchedd } from './schedd.ts';
@@ -8,7 +7,7 @@ import { jobAttributes } from './state/types.ts';
 
 /** Attributes that thresher asks for each job that it follows. */
 export const followed: readonly string[] = [
-  ...new Set([...jobAttributes, 'QDate', 'GridResource', 'Owner', marks.queue, marks.config, marks.ce]),
+  ...new Set([...jobAttributes, 'QDate', 'GridResource', marks.queue, marks.config, marks.ce]),
 ];
 
 /** Workers or jobs of one query: an argument has its longest. */
@@ -28,23 +27,12 @@ export async function inQueue(
   signal: AbortSignal,
   attributes: readonly string[] = followed,
 ): Promise<Job[]> {
-  await schedd.owners.know(signal);
   return schedd.client.queueAs(
-    (ad) => ownJobOf(schedd, ad, true),
+    (ad) => jobOf(ad, true),
     `${schedd.mine} && (${constraint})`,
-    [...new Set([...attributes, 'Owner'])],
+    attributes,
     signal,
   );
-}
-
-/** A job that fulfils the constraint of ours; undefined for what is none, and for that of another user. The owners must be known. */
-export function ownJobOf(
-  { owners }: Pick<HTCondorSchedd, 'owners'>,
-  ad: Ad,
-  queued: boolean,
-): Job | undefined {
-  const job = jobOf(ad, queued);
-  return job !== undefined && owners.isOurs(job.id, job.owner) ? job : undefined;
 }
 
 /** The jobs of workers. */
@@ -112,7 +100,7 @@ export interface LookedUp {
  */
 export async function lookUp(
   schedd: HTCondorSchedd,
-  workers: readonly Pick<Worker, 'workerId' | 'handle'>[],
+  workerIds: readonly number[],
   signal: AbortSignal,
   options: { readonly history: boolean },
 ): Promise<LookedUp> {
@@ -123,24 +111,22 @@ export async function lookUp(
       if (job.workerId !== undefined) found.set(job.workerId, [...(found.get(job.workerId) ?? []), job]);
     }
   };
-  schedd.owners.expect(workers);
-  for (const some of portions(workers)) {
-    const ids = some.map(({ workerId }) => workerId);
-    add(await queuedOf(schedd, ids, 'true', signal));
-    const missing = () => some.filter(({ workerId }) => !found.has(workerId));
-    let left = missing();
-    while (options.history && left.length > 0) {
+  for (const some of portions(workerIds)) {
+    add(await queuedOf(schedd, some, 'true', signal));
+    let missing = some.filter((id) => !found.has(id));
+    while (options.history && missing.length > 0) {
       // One job for each is the rule; where one has several, they take the places of others, who are asked for again.
-      const limit = left.length;
-      const { jobs, count } = await inHistory(schedd, left, limit, signal);
+      const limit = missing.length;
+      const { jobs, count } = await inHistory(schedd, missing, limit, signal);
       add(jobs);
       if (count < limit) break;
-      left = missing();
+      const left = missing.filter((id) => !found.has(id));
       // The same question would get the same answer, again and again.
       if (left.length === limit) {
-        for (const { workerId } of left) unsaid.set(workerId, hidden(schedd, jobs));
+        for (const id of left) unsaid.set(id, hidden(schedd, jobs));
         break;
       }
+      missing = left;
     }
   }
   return { jobs: found, unsaid };
@@ -148,15 +134,13 @@ export async function lookUp(
 
 async function inHistory(
   schedd: HTCondorSchedd,
-  workers: readonly Pick<Worker, 'workerId' | 'handle'>[],
+  workerIds: readonly number[],
   limit: number,
   signal: AbortSignal,
 ): Promise<{ readonly jobs: readonly Job[]; readonly count: number }> {
-  const workerIds = workers.map(({ workerId }) => workerId);
-  const handles = workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
-  const constraint = `${schedd.owners.constraint(handles)} && ${whereWorkers(workerIds)}`;
+  const constraint = whereWorkers(workerIds);
   const ads = await schedd.client.history(`${schedd.mine} && ${constraint}`, followed, limit, signal);
-  const jobs = ads.flatMap((ad) => ownJobOf(schedd, ad, false) ?? []);
+  const jobs = ads.flatMap((ad) => jobOf(ad, false) ?? []);
   return {
     jobs: await withWorkers(schedd, jobs, { where: 'history', constraint, workerIds }, signal),
     count: ads.length,

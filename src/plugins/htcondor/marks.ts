@@ -34,8 +34,6 @@ export interface Job {
   /** Undefined where its mark is no id: a copy made by hand. */
   readonly workerId: number | undefined;
   readonly queue: string | undefined;
-  /** The user whose job it is, by the word of the schedd; undefined where it was not asked for. */
-  readonly owner?: string;
   readonly configId: number | undefined;
   /** Endpoint of its CE: by its mark, or else by the template's own `grid_resource`. */
   readonly ce: string | undefined;
@@ -94,12 +92,10 @@ export function jobOf(raw: Ad, queued: boolean): Job | undefined {
   }
   const workerId = markedId(raw[marks.worker]);
   const { queue, config, ce, identity } = marks;
-  const owner = textOf(raw['Owner']);
   return {
     id: { cluster, proc },
     workerId,
     queue: textOf(raw[queue]),
-    ...(owner !== undefined && { owner }),
     configId: numberOf(raw[config]),
     // Jobs of earlier versions have an empty mark where the queue names `ceHostname` alone.
     ce: textOf(raw[ce]) || gridEndpoint(textOf(raw['GridResource'])),

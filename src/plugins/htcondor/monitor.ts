@@ -12,18 +12,8 @@ import { elementOf } from './place/grid-endpoint.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { HTCondorLogs } from './logs.ts';
 import { HTCondorOutputs } from './output/outputs.ts';
-import {
-  byId,
-  followed,
-  inQueue,
-  isHalf,
-  jobOfWorker,
-  lookUp,
-  ownJobOf,
-  portions,
-  wasNeverWhole,
-} from './look-up.ts';
-import type { Job } from './marks.ts';
+import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';
+import { type Job, jobOf } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, givenUpReason, stateOf } from './state/job-state.ts';
@@ -114,8 +104,9 @@ export class HTCondorMonitor implements Monitor {
     const { schedd, options } = this.#parts;
     const results = new Map<number, CheckResult>();
     try {
+      const ids = workers.map(({ workerId }) => workerId);
       const history = this.#options.useCondorHistory;
-      const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history });
+      const { jobs, unsaid } = await lookUp(schedd, ids, signal, { history });
       for (const worker of workers) {
         const { workerId, queue, configId } = worker;
         const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
@@ -299,9 +290,9 @@ export class HTCondorMonitor implements Monitor {
     const since = `EnteredCurrentStatus < ${seconds}`;
     const ask = async (these: string, limit: number) => {
       const ads = await schedd.client.history(these, followed, limit, signal, since);
-      return ads.flatMap((ad) => ownJobOf(schedd, ad, false) ?? []);
+      return ads.flatMap((ad) => jobOf(ad, false) ?? []);
     };
-    if (left === undefined) return ask(`${schedd.mine} && ${schedd.owners.constraint()}`, mostOfHistory);
+    if (left === undefined) return ask(schedd.mine, mostOfHistory);
     const jobs: Job[] = [];
     for (const some of portions(left))
       jobs.push(...(await ask(`${schedd.mine} && (${whereJobs(some.map(({ id }) => id))})`, some.length)));

@@ -12,7 +12,6 @@ import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
 import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
 import { Removals } from './state/removals.ts';
-import { Owners } from './owners.ts';
 import { everywhere } from './where.ts';
 import { Submits } from './submitting/submits.ts';
 
@@ -36,12 +35,11 @@ export class HTCondorSchedd {
   /** Harvester's name of the schedd. */
   readonly submissionHost: string;
   readonly factoryId: string;
-  /** Constraint that our jobs fulfil; others may, too: see `owners`. */
+  /** Constraint that our jobs fulfil. */
   readonly mine: string;
   /** Host name of this machine. */
   readonly hostname = hostname();
   readonly submits: Submits;
-  readonly owners: Owners;
   /** Payloads of its jobs. */
   readonly bundles: Bundles;
   /** Files that its jobs left for their sources. */
@@ -71,8 +69,6 @@ export class HTCondorSchedd {
     this.removals = new Removals(this.submissionHost);
     this.factoryId = factoryId;
     this.mine = whereIs(marks.factory, factoryId);
-    const { client, submissionHost, fresh } = this;
-    this.owners = new Owners({ client, clock, log, submissionHost, isFresh: (id) => fresh.has(id) });
     const directory = join(stateDir, 'htcondor');
     // One for all schedds: the first listing ends what an earlier daemon left, and must spare what this one began on another schedd.
     const submits = join(directory, 'submits');

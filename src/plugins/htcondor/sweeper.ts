@@ -199,7 +199,6 @@ export class HTCondorSweeper implements Sweeper {
     const outcomes = new Map<number, GoneOutcome>();
     for (let first = 0; first < workers.length; first += atOnce) {
       const some = workers.slice(first, first + atOnce);
-      schedd.owners.expect(some);
       const ids = some.map(({ workerId }) => workerId);
       const jobs = () => queuedOf(schedd, ids, how.which, signal, removalAttributes);
       let left: readonly Job[] = [];

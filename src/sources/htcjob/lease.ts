@@ -2,7 +2,7 @@ import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
 import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
-import type { Log, SourceMemory } from '../../plugins/contracts/index.ts';
+import type { Log, SourceHost } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { toReason } from '../../worker/errors.ts';
 import { fieldManager } from '../../clients/htcjob/resource.ts';
@@ -34,6 +34,8 @@ export interface LeaseParts {
   readonly log: Log;
   /** Called when it is held from now on, and when it is no more. */
   readonly changed: () => void;
+  /** Which Lease was held when: what is made under one is made after that is on record. */
+  readonly history: Pick<LeaseHistory, 'note'>;
 }
 
 /**
@@ -47,8 +49,7 @@ export class LeaseHolder {
   #until = -Infinity;
   #seen: { readonly version: string | undefined; readonly at: number } | undefined;
   #other: string | undefined;
-  /** Undefined until it was read. */
-  #knew: boolean | undefined;
+  /** The uid of the one that is held, or was held last. */
   #uid: string | undefined;
   #trouble: string | undefined;
   /** The last word of the log on why it is not held; undefined while it is held. */
@@ -61,16 +62,6 @@ export class LeaseHolder {
 
   get isHeld(): boolean {
     return this.#parts.clock.monotonic() < this.#until;
-  }
-
-  /** Whether the Lease named this holder when it was read first: it has held it before. */
-  get knewHolder(): boolean {
-    return this.#knew === true;
-  }
-
-  /** Of the Lease that is held, or was held last: no other cluster has one of this uid. */
-  get uid(): string {
-    return this.#uid ?? '';
   }
 
   /** Why it is not held, as a sentence. */
@@ -129,16 +120,15 @@ export class LeaseHolder {
       if (!isKubernetesError(error, 'kubernetes-not-found')) throw error;
       const metadata = { name, namespace };
       const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: this.#spec(0) };
-      this.#knew ??= false;
+      const wasHeld = this.isHeld;
       const made = await client.create(collectionPath(leases, namespace), object, options);
-      this.#held(begun, made);
+      await this.#held(begun, made, { knew: false, isRemade: wasHeld });
       return;
     }
     const { resourceVersion: version } = lease.metadata ?? {};
     const { holderIdentity, leaseTransitions, leaseDurationSeconds } = lease.spec ?? {};
     if (this.#seen?.version !== version) this.#seen = { version, at: begun };
     const isOurs = holderIdentity === holder;
-    this.#knew ??= isOurs;
     const duration = leaseDurationSeconds ? leaseDurationSeconds * 1000 : times.duration;
     const isLeft = !holderIdentity || begun - (this.#seen?.at ?? begun) > duration;
     if (!isOurs && !isLeft) {
@@ -149,7 +139,7 @@ export class LeaseHolder {
     const spec = this.#spec((leaseTransitions ?? 0) + (isOurs ? 0 : 1));
     const patch = { metadata: { ...(version !== undefined && { resourceVersion: version }) }, spec };
     await client.patch(path, patch, { ...options, kind: 'merge', fieldManager });
-    this.#held(begun, lease);
+    await this.#held(begun, lease, { knew: isOurs, isRemade: false });
   }
 
   #spec(leaseTransitions: number): NonNullable<Lease['spec']> & { readonly acquireTime?: string } {
@@ -163,9 +153,16 @@ export class LeaseHolder {
     };
   }
 
-  #held(begun: number, { metadata }: KubernetesObject): void {
+  /** @throws Error of the memory: it is not held before it is on record */
+  async #held(
+    begun: number,
+    { metadata }: KubernetesObject,
+    how: { readonly knew: boolean; readonly isRemade: boolean },
+  ): Promise<void> {
     this.#other = undefined;
-    this.#uid = metadata?.uid;
+    const uid = metadata?.uid ?? '';
+    if (this.#uid !== uid) await this.#parts.history.note({ uid, ...how });
+    this.#uid = uid;
     this.#until = begun + times.renewWithin;
   }
 }
@@ -186,24 +183,55 @@ interface Era {
  */
 export class LeaseHistory {
   static readonly #name = 'leases.json';
-  readonly #memory: SourceMemory;
-  readonly #clock: Clock;
+  readonly #host: Pick<SourceHost, 'memory' | 'clock' | 'log'>;
   #eras: readonly Era[] | undefined;
 
-  constructor(memory: SourceMemory, clock: Clock) {
-    this.#memory = memory;
-    this.#clock = clock;
+  constructor(host: Pick<SourceHost, 'memory' | 'clock' | 'log'>) {
+    this.#host = host;
   }
 
-  /** Notes the Lease that is held now. @throws Error of the memory */
-  async note({ uid, knewHolder }: Pick<LeaseHolder, 'uid' | 'knewHolder'>): Promise<void> {
-    this.#eras ??= JSON.parse((await this.#memory.read(LeaseHistory.#name)) ?? '[]') as Era[];
-    if (this.#eras.at(-1)?.uid === uid) return;
+  /**
+   * Notes a Lease that is held from now on.
+   * @param held `knew`: it named this holder when it was read. `isRemade`: this holder made it in the place of one that was deleted while it was held
+   * @throws Error of the memory
+   */
+  async note(held: {
+    readonly uid: string;
+    readonly knew: boolean;
+    readonly isRemade: boolean;
+  }): Promise<void> {
+    const { memory, clock } = this.#host;
+    const before = this.#eras ?? (await this.#read());
+    const last = before?.at(-1);
+    const { uid } = held;
     // Versions before this memory had only what the Lease says.
-    const from = this.#eras.length === 0 && knewHolder ? 0 : this.#clock.now();
-    const eras = [...this.#eras, { uid, from }].slice(-mostEras);
-    await this.#memory.write(LeaseHistory.#name, JSON.stringify(eras));
+    const from = before === undefined && held.knew ? 0 : clock.now();
+    const kept = before ?? [];
+    const eras =
+      last?.uid === uid
+        ? kept
+        : held.isRemade && last !== undefined
+          ? [...kept.slice(0, -1), { ...last, uid }]
+          : [...kept, { uid, from }].slice(-mostEras);
+    if (eras !== before) await memory.write(LeaseHistory.#name, JSON.stringify(eras));
     this.#eras = eras;
+  }
+
+  /** Undefined where nothing was ever noted. */
+  async #read(): Promise<readonly Era[] | undefined> {
+    const { memory, log } = this.#host;
+    const text = await memory.read(LeaseHistory.#name);
+    if (text === undefined) return undefined;
+    try {
+      const eras: unknown = JSON.parse(text);
+      if (Array.isArray(eras) && eras.every(isEra)) return eras;
+    } catch {
+      // Said below.
+    }
+    log.warn('the record of Leases cannot be read, and begins anew: jobs from before run on', {
+      file: memory.placeOf(LeaseHistory.#name),
+    });
+    return [];
   }
 
   /** Whether what was made at this time, ms UTC, was made while the Lease that was noted last was held. */
@@ -211,4 +239,9 @@ export class LeaseHistory {
     const eras = this.#eras ?? [];
     return eras.findLast(({ from }) => from <= at)?.uid === eras.at(-1)?.uid && eras.length > 0;
   }
+}
+
+function isEra(value: unknown): value is Era {
+  const { uid, from } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof uid === 'string' && typeof from === 'number';
 }

@@ -90,7 +90,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#agenda = new Agenda(host.clock);
     this.#collections = new Collections(options.namespaces, { ...host, client });
     this.#queues = new TakingQueues(options.queue);
-    this.#leases = new LeaseHistory(host.memory, host.clock);
+    this.#leases = new LeaseHistory(host);
     if (eventKey !== undefined) this.#door = new EventDoor(eventKey, (report) => this.reported(report));
   }
 
@@ -177,9 +177,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     // The resource of a stranger may be one that is not known yet.
     if (this.#holdUp() !== undefined || !this.#collections.areKnown) return;
     const living = strangers.filter(({ worker }) => !hasEnded(worker));
-    if (living.length === 0 || this.#lease === undefined) return;
-    await this.#leases.note(this.#lease);
-    const isOfHere = ({ worker: { creationTime } }: WorkerNews) => this.#leases.covers(creationTime ?? 0);
+    if (living.length === 0) return;
+    // An adopted one was made before it was adopted.
+    const madeAt = ({ worker: { creationTime, submitTime } }: WorkerNews) =>
+      Math.min(creationTime ?? 0, submitTime ?? Infinity);
+    const isOfHere = (one: WorkerNews) => this.#leases.covers(madeAt(one));
     const ofHere = living.filter(isOfHere).map(({ origin }) => origin);
     this.#elsewhere(living.filter((one) => !isOfHere(one)));
     if (this.#options.namespaces.length === 0) await this.#desk?.end(ofHere, 'its HTCJob is gone');
@@ -236,7 +238,13 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       for (const queue of this.#queues.names) desk.wake(queue);
     };
     const place = { namespace: leaseNamespace, name: leaseName, holder: factoryId };
-    const lease = new LeaseHolder(place, { client: this.#client, clock, log, changed });
+    const lease = new LeaseHolder(place, {
+      client: this.#client,
+      clock,
+      log,
+      changed,
+      history: this.#leases,
+    });
     this.#desk = desk;
     this.#lease = lease;
     try {
@@ -331,8 +339,6 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   /** Workers that live, and whose HTCJob ended or went while nobody looked after them: no news may come of them for days. */
   async #endLeftovers(signal: AbortSignal): Promise<void> {
     try {
-      // Before any worker is made under it.
-      if (this.#lease !== undefined) await this.#leases.note(this.#lease);
       await this.told((await this.#desk?.living()) ?? []);
     } catch (error) {
       if (signal.aborted) return;

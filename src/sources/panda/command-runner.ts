@@ -182,8 +182,8 @@ export class CommandRunner {
     try {
       return await obey();
     } catch (error) {
-      // A daemon that stops carries it out after its next start.
-      if (signal.aborted) throw error;
+      // A daemon that stops, or may not act or cannot reach its database now, carries it out after the next start of the link.
+      if (signal.aborted || !isOfCommand(error)) throw error;
       const tries = (given.tries ?? 0) + 1;
       const facts = { id: given.command_id, command: fromOutside(given.command), ...toReason(error) };
       log.error('a command of the PanDA server failed', { ...facts, tries, of: mostTries });
@@ -337,4 +337,11 @@ async function end(desk: Desk, isOne: (news: WorkerNews) => boolean, reason: str
       reason,
     );
   return `${meant.length} workers are asked to end`;
+}
+
+/** Whether a failure is one of the command itself, which may fail each time. */
+function isOfCommand(error: unknown): boolean {
+  const { code } = toReason(error);
+  const isOfDatabase = error instanceof Error && 'code' in error && /SQLITE/.test(String(error.code));
+  return !isOfDatabase && !/^(store-|lease-|shutting-down$)/.test(code);
 }

@@ -269,6 +269,15 @@ describe('sources of a queue', () => {
       expect(codes()).to.include('payload-wrong');
     });
 
+    it('are refused again and again without a pass that is due at once, though they are asked for anew each time', async () => {
+      const wrong = { files: [{ name: '../up', mode: 0o644, content: '' }] };
+      const { source } = bringing([], (asked) => new Map(asked.map((one) => [one, wrong])));
+      source.wants = () => ({ requests: follow(1), groups: [], reasons: [] });
+      const agent = agentOf([queueSource('toy', source)]);
+      const due = [await agent.pass(), await agent.pass(), await agent.pass()];
+      expect(due).to.deep.equal([0, undefined, undefined]);
+    });
+
     it('and that fail to bring them are not asked for a while, and the others are served', async () => {
       const { source, brought } = bringing(follow(1), () => {
         throw new Error('no route');

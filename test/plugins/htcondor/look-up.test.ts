@@ -4,7 +4,6 @@ import { lookUp, portions, whereWorkers } from '../../../src/plugins/htcondor/lo
 import { marks } from '../../../src/plugins/htcondor/marks.ts';
 import { find } from '../../../src/plugins/htcondor/submitting/fence.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { anyOwner } from '../../support/condor-jobs.ts';
 import { workerOf } from '../../support/samples.ts';
 
 /** bytes, with its end. Source: MAX_ARG_STRLEN of Linux. */
@@ -73,7 +72,6 @@ describe('jobs whose mark is an expression', () => {
     return {
       client,
       mine: 'true',
-      owners: anyOwner,
       submissionHost: 'S',
       fenced: new Map(),
       refused: new Map(),
@@ -119,12 +117,7 @@ describe('jobs whose mark is an expression', () => {
   it('hole 8: leave a worker unknown if they have another value at each look and fill the answer, and no other', async () => {
     const ended = [{ cluster: 5, mark: '/Expr(string(random()))/' }];
     const queued = [{ cluster: 3, mark: '13', value: '13' }];
-    const { jobs, unsaid } = await lookUp(
-      scheddOf({ ended, queued }),
-      [12, 13].map((id) => workerOf(id)),
-      signal,
-      { history: true },
-    );
+    const { jobs, unsaid } = await lookUp(scheddOf({ ended, queued }), [12, 13], signal, { history: true });
     expect([...jobs.keys()]).to.deep.equal([13]);
     expect([...unsaid.keys()]).to.deep.equal([12]);
     expect(unsaid.get(12)?.message).to.contain('5.0').and.to.contain(marks.worker);
@@ -142,12 +135,7 @@ describe('jobs whose mark is an expression', () => {
         return asked.length > 100 ? [] : [{ [marks.worker]: expression }, {}];
       },
     });
-    const { unsaid } = await lookUp(
-      schedd,
-      [12, 13].map((id) => workerOf(id)),
-      signal,
-      { history: true },
-    );
+    const { unsaid } = await lookUp(schedd, [12, 13], signal, { history: true });
     expect([...unsaid.keys()]).to.deep.equal([12, 13]);
     expect(asked).to.deep.equal(['queue', 'history']);
   });

@@ -44,9 +44,8 @@ describe('the monitor of HTCondor', () => {
     const host = { ...context, share: <T>(_: string, make: () => T) => make() };
     schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
     Object.assign(schedd.client, {
-      queueAs: async (read: (ad: object) => unknown) => queue.flatMap((ad) => read(ad) ?? []),
+      queueAs: async (read: (ad: object) => unknown) => queue.map(read),
       history: async () => ended,
-      whoAmI: async () => 'pilot@pool.test',
       act: async (what: string, constraint: string, reason: string) => {
         if (isRefused) throw new Error('the schedd refuses');
         acted.push(`${what} ${constraint}`);
@@ -106,28 +105,6 @@ describe('the monitor of HTCondor', () => {
     queue = [];
     await look();
     expect([acted, troubles]).to.deep.equal([[], []]);
-  });
-
-  it('hole 1: shows no job of another user that has our marks, and says so once', async () => {
-    queue = [job(0, { JobStatus: 2, Owner: 'pilot' }), job(1, { JobStatus: 2, Owner: 'games' })];
-    await look();
-    await look();
-    expect([seen, troubles]).to.deep.equal([['1 running ', '1 running '], []]);
-    const said = log.lines.filter(({ level }) => level === 'warn').map(({ facts }) => facts);
-    expect(said).to.deep.equal([{ submissionHost: 'S,None', job: '7.1', owner: 'games' }]);
-    const results = await monitor.check([workerOf(2)], new AbortController().signal);
-    expect(results.get(2)?.kind).to.equal('absent');
-  });
-
-  it('hole 1: knows by its number that a job is ours whose owner the schedd has changed, and then all of that owner', async () => {
-    queue = [job(0, { JobStatus: 2, Owner: 'mapped' }), job(1, { JobStatus: 2, Owner: 'mapped' })];
-    await look();
-    expect(seen).to.deep.equal([]);
-    const handle = { batchID: '7.0', submissionHost: 'S' };
-    const results = await monitor.check([workerOf(1, { handle })], new AbortController().signal);
-    expect(results.get(1)?.kind).to.equal('observed');
-    await look();
-    expect(seen).to.deep.equal(['1 running ', '2 running ']);
   });
 
   it('hole 8: calls no worker absent whose end may stand in a log that it has not read', async () => {

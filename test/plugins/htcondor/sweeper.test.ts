@@ -23,7 +23,6 @@ import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
-import { anyOwner } from '../../support/condor-jobs.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -66,7 +65,6 @@ describe('the sweeper of HTCondor', () => {
       refused: new Map(),
       removals: new Removals('LOCAL'),
       mine: 'true',
-      owners: anyOwner,
       client: { queueAs, act: async (...[, , why]: string[]) => void reasons.push(why ?? '') },
     } as unknown as HTCondorSchedd;
     const daemon = { ...pluginContext(), queue: () => undefined };
@@ -179,7 +177,6 @@ describe('the sweeper of HTCondor', () => {
         refused: new Map(),
         removals: new Removals('LOCAL'),
         mine: 'true',
-        owners: anyOwner,
         submissionHost: 'LOCAL',
         client,
         bundles: new Bundles(join(directory, 'payloads')),

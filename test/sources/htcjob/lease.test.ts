@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
-import { LeaseHolder } from '../../../src/sources/htcjob/lease.ts';
+import { LeaseHistory, LeaseHolder } from '../../../src/sources/htcjob/lease.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
+import { memoryFor } from '../../support/source-memory.ts';
 
 interface Lease extends KubernetesObject {
   spec?: { holderIdentity?: string; leaseDurationSeconds?: number };
@@ -24,8 +25,15 @@ describe('the Lease of the operator of HTCJobs', () => {
   let holder: LeaseHolder;
   let stop: AbortController;
   let running: Promise<void>;
+  let isKept: boolean;
+  const history = {
+    note: async () => {
+      if (!isKept) throw new Error('the disk is full');
+    },
+  };
 
   beforeEach(() => {
+    isKept = true;
     clock = new ManualClock();
     log = recordingLog();
     lease = { metadata: { resourceVersion: '1' }, spec: { holderIdentity: 'factory' } };
@@ -51,7 +59,7 @@ describe('the Lease of the operator of HTCJobs', () => {
     };
     holder = new LeaseHolder(
       { namespace: 'n', name: 'l', holder: 'factory' },
-      { client, clock, log, changed },
+      { client, clock, log, changed, history },
     );
     stop = new AbortController();
     running = holder.run(stop.signal);
@@ -66,6 +74,16 @@ describe('the Lease of the operator of HTCJobs', () => {
   const said = () => log.lines.map(({ level, message }) => `${level}: ${message}`);
   const held = 'info: this daemon is the operator of HTCJobs';
   const waits = 'warn: HTCJobs wait for the Lease';
+
+  it('is not held before it is on record that it is', async () => {
+    isKept = false;
+    await clock.advance(10_000);
+    expect([holder.isHeld, changes]).to.deep.equal([false, []]);
+    expect(log.lines.at(-1)?.facts).to.deep.equal({ why: 'the Lease n/l cannot be had: the disk is full' });
+    isKept = true;
+    await clock.advance(10_000);
+    expect([holder.isHeld, changes]).to.deep.equal([true, [true]]);
+  });
 
   it('tells in the log that it ran out with the server away, and that it is held again', async () => {
     await clock.advance(10_000);
@@ -110,7 +128,7 @@ describe('the Lease of the operator of HTCJobs', () => {
     const client = { get: async () => lease, patch: async () => lease } as unknown as ConstructorParameters<
       typeof LeaseHolder
     >[1]['client'];
-    const parts = { client, clock, log, changed: () => undefined };
+    const parts = { client, clock, log, changed: () => undefined, history };
     const second = new LeaseHolder({ namespace: 'n', name: 'l', holder: 'factory' }, parts);
     log.lines.length = 0;
     running = second.run(stop.signal);
@@ -122,5 +140,59 @@ describe('the Lease of the operator of HTCJobs', () => {
     // Unchanged for its whole duration, it counts as left.
     await clock.advance(10_000);
     expect(second.isHeld).to.equal(true);
+  });
+});
+
+describe('the record of Leases', () => {
+  const clock = new ManualClock();
+  let text: string | undefined;
+  let log: ReturnType<typeof recordingLog>;
+  const opened = () => {
+    const memory = memoryFor(
+      async (written) => {
+        text = written;
+      },
+      () => text,
+    );
+    return new LeaseHistory({ memory, clock, log });
+  };
+  const first = { uid: 'a', knew: true, isRemade: false };
+
+  beforeEach(() => {
+    text = undefined;
+    log = recordingLog();
+  });
+
+  it('covers all from before where the Lease alone remembers, and nothing where that is of another', async () => {
+    const upgraded = opened();
+    await upgraded.note(first);
+    expect(upgraded.covers(1)).to.equal(true);
+    text = undefined;
+    const fresh = opened();
+    await fresh.note({ ...first, knew: false });
+    expect([fresh.covers(clock.now() - 1), fresh.covers(clock.now())]).to.deep.equal([false, true]);
+  });
+
+  it('goes on with a Lease that was deleted while it was held, and begins anew with any other', async () => {
+    const history = opened();
+    await history.note(first);
+    await clock.advance(1000);
+    await history.note({ uid: 'b', knew: false, isRemade: true });
+    expect(history.covers(1)).to.equal(true);
+    await history.note({ uid: 'c', knew: true, isRemade: false });
+    expect(history.covers(1)).to.equal(false);
+    const again = opened();
+    await again.note({ uid: 'b', knew: true, isRemade: false });
+    expect(again.covers(1)).to.equal(true);
+  });
+
+  it('begins anew where it cannot be read, covers nothing from before, and says so', async () => {
+    for (const damaged of ['', '{}', '[{"uid":1}]']) {
+      text = damaged;
+      const history = opened();
+      await history.note(first);
+      expect(history.covers(clock.now() - 1)).to.equal(false);
+      expect(log.lines.at(-1)?.facts).to.deep.equal({ file: 'leases.json' });
+    }
   });
 });

@@ -151,7 +151,12 @@ describe('the operator of HTCJobs after a start', () => {
     await clock.advance(60_000);
     expect(ended).to.deep.equal([]);
     const [{ worker }] = living as [WorkerNews];
-    living = [{ ...newsOf('made-here', 0, 'running'), worker: { ...worker, creationTime: clock.now() } }];
+    living = [
+      {
+        ...newsOf('made-here', 0, 'running'),
+        worker: { ...worker, creationTime: clock.now(), submitTime: null },
+      },
+    ];
     await operator.told(living);
     expect(ended).to.deep.equal(['made-here 0: its HTCJob is gone']);
   });
@@ -159,7 +164,7 @@ describe('the operator of HTCJobs after a start', () => {
   it('ends no worker of a cluster that it comes back to, and those of that cluster alone', async () => {
     const madeAt = (uid: string, creationTime: number) => {
       const news = newsOf(uid, 0, 'running');
-      return { ...news, worker: { ...news.worker, creationTime } };
+      return { ...news, worker: { ...news.worker, creationTime, submitTime: creationTime } };
     };
     const run = async (lease: string) => {
       server.lease = {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, unlink } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import { hasCode } from '../../../util/files.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 
@@ -129,18 +129,10 @@ export class HeldDirectory {
 
   /** Up to `most` of the names in it, as bytes: other users may have chosen them. */
   names(most: number): Promise<readonly Buffer[]> {
+    // Where a file system gives no types of entries, `opendir` asks for each of them, in this thread and by a name in UTF-8.
     return this.run('listing a directory', async () => {
-      const listing = await opendir(this.path, { encoding: 'latin1', bufferSize: most });
-      try {
-        const names: Buffer[] = [];
-        for (let entry = await listing.read(); entry !== null; entry = await listing.read()) {
-          names.push(Buffer.from(entry.name, 'latin1'));
-          if (names.length === most) break;
-        }
-        return names;
-      } finally {
-        await listing.close();
-      }
+      const names = await readdir(this.path, { encoding: 'buffer' });
+      return names.slice(0, most);
     });
   }
 
