@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { Monitor, Observation, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
+import { classAdString } from '../../src/clients/htcondor/classad.ts';
+import { identityText } from '../../src/plugins/htcondor/marks.ts';
+import type { ThresherError } from '../../src/worker/errors.ts';
 import { isFinal } from '../../src/worker/status.ts';
+import { writeToken } from '../env/htcondor/pool.ts';
 import { clientOf, condorPool, type Pool, type ScheddKind } from '../support/htcondor.ts';
 import { HTCondorBackend } from '../support/htcondor-backend.ts';
 import { type Watched, watch } from '../support/watched.ts';
@@ -73,6 +77,58 @@ describe('jobs of HTCondor', () => {
     expect(end.status).to.equal('cancelled');
     expect(end.error?.code).to.equal('htcondor-removed');
     expect(end.error?.message).to.match(/the test says so/);
+  });
+
+  it('hole 1: that another user gave our marks are no workers: they are orphans, not seen, and the files that they name not read', async () => {
+    const worker = await submit(backend.submitter('exec sleep 1000'));
+    const games = join(backend.directory, 'games');
+    await writeToken(pool.directory, join(pool.programs, '../..'), 'games', games);
+    const secret = join(backend.directory, 'secret');
+    writeFileSync(secret, 'the key');
+    const forged = backend.worker();
+    const copies = [worker, forged].flatMap((one) => [
+      ...['executable = /bin/true', 'requirements = false', `+SUBMIT_Out = ${classAdString(secret)}`],
+      `+thresherFactory = ${classAdString(backend.space.factory)}`,
+      `+harvesterWorkerID = "${one.workerId}"`,
+      `+thresherQueue = ${classAdString(one.queue)}`,
+      `+thresherIdentity = ${classAdString(identityText(one))}`,
+      'queue',
+    ]);
+    const theirs = clientOf(pool, 'local', { tokenDirectory: games });
+    await theirs.submit(copies.join('\n'), {}, signal);
+    try {
+      const known = monitor();
+      const seen = follow(known);
+      await untilStatus(seen, worker, ({ status }) => status === 'running');
+      const listed = await backend.plugin('sweeper', backend.context()).list(signal);
+      expect(listed.flatMap(({ identity }) => identity?.workerId ?? [])).to.deep.equal([worker.workerId]);
+      const foreign = 'it is of user games, as whom thresher does not submit';
+      expect(listed.flatMap(({ damage }) => damage ?? [])).to.deep.equal([foreign, foreign]);
+      expect([...seen.history.keys()]).to.deep.equal([worker.workerId]);
+      const submitter = backend.submitter('true');
+      const kinds = async () => {
+        const checked = await known.check([forged, worker], signal);
+        const found = await submitter.find([forged, worker], signal);
+        return [checked, found].flatMap((answers) => [...answers.values()].map(({ kind }) => kind));
+      };
+      expect(await kinds(), 'it may be ours, of an earlier credential').to.deep.equal([
+        ...['unknown', 'observed', 'unknown', 'found'],
+      ]);
+      const wanted = { stream: 'stdout', follow: false } as const;
+      const text: unknown[] = [];
+      const read = async () => {
+        for await (const piece of known.logs?.read(forged, wanted, signal) ?? []) text.push(piece);
+      };
+      expect(await read().catch((error: unknown) => (error as ThresherError).code)).to.equal('no-log');
+      expect(text).to.deep.equal([]);
+      const sweeper = backend.plugin('sweeper', backend.context());
+      expect((await sweeper.kill([forged], signal)).get(forged.workerId)).to.have.property('kind', 'pending');
+      await theirs.act('remove', backend.space.mine, 'the test is over', signal);
+      await until('it runs no more', async () => (await kinds()).join() === 'absent,observed,absent,found');
+      expect((await sweeper.kill([forged], signal)).get(forged.workerId)).to.have.property('kind', 'gone');
+    } finally {
+      await theirs.act('remove', backend.space.mine, 'the test is over', signal);
+    }
   });
 
   it('that are held for too long are removed, with the reason', async () => {

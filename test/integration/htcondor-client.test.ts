@@ -26,7 +26,7 @@ import {
   scheddPid,
 } from '../support/htcondor.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { queueRows } from '../support/condor-rows.ts';
+import { queueRows } from '../support/condor-jobs.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
@@ -79,6 +79,8 @@ describe('the client of HTCondor', function () {
         const rows = queueRows(['time'], [['600'], ['601'], ['602']]);
         const jobs = await client.submit(`${text}\n${rows}`, { spool: kind === 'remote' }, signal);
         expect(jobs.map(({ proc }) => proc)).to.deep.equal([0, 1, 2]);
+        const [{ User: user } = {}] = await client.queue(mine, ['User'], signal);
+        expect(await client.whoAmI(signal), 'the schedd says whose jobs they are').to.equal(user);
         const states = async () => {
           const ads = await client.queue(
             mine,

@@ -16,7 +16,7 @@ import {
 import { condorEnvironment, condorQueue, condorSite, shellTemplate } from '../support/htcondor-site.ts';
 import { connectionsOf, stopInConversation, submitting } from '../support/htcondor-submits.ts';
 import type { Site } from '../support/site.ts';
-import { queueRows } from '../support/condor-rows.ts';
+import { queueRows } from '../support/condor-jobs.ts';
 import { ofGate } from '../support/tiers.ts';
 import { until } from '../support/until.ts';
 

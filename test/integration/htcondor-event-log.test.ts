@@ -11,7 +11,7 @@ import {
   condorSpace,
   type Pool,
 } from '../support/htcondor.ts';
-import { queueRows } from '../support/condor-rows.ts';
+import { queueRows } from '../support/condor-jobs.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();

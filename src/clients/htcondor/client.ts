@@ -96,6 +96,20 @@ export class HTCondorClient {
     await this.#tools.succeed(tool, signal);
   }
 
+  /**
+   * The user whose jobs those are that we submit now, `NAME@DOMAIN`: by a command of `condor_submit`, for which a schedd authenticates also
+   * where it asks nobody else who he is. Undefined where it does not. @throws HTCondorError
+   */
+  async whoAmI(signal: AbortSignal): Promise<string | undefined> {
+    const args = ['-type', 'SCHEDD', 'QMGMT_WRITE_CMD'];
+    const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ask };
+    const { stdout } = await this.#tools.succeed(tool, signal);
+    const user = / succeeded as (\S+) to /.exec(stdout)?.[1];
+    if (user !== undefined) return user.endsWith('@unmapped') ? undefined : user;
+    const message = `condor_ping names no user: ${JSON.stringify(stdout.slice(0, 300))}`;
+    throw new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
+  }
+
   /** Jobs in the queue, whosever they are. @param attributes all if empty */
   queue(constraint: string, attributes: readonly string[], signal: AbortSignal): Promise<Ad[]> {
     return this.queueAs((ad) => ad, constraint, attributes, signal);

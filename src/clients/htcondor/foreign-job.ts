@@ -9,6 +9,9 @@ export interface ForeignJob {
   readonly status: number | undefined;
   /** It ended by itself, with exit status 0. */
   readonly endedWell: boolean;
+  /** The user whose job it is, and the one as whom thresher submits there; undefined: the schedd does not tell users apart. */
+  readonly owner: string;
+  readonly user: string | undefined;
   /** Its variables, as the ad has them: "A=1 B=2", or "A=1;B=2". */
   readonly environment: string;
   /** The directory from which it was submitted. */

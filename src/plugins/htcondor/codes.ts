@@ -32,6 +32,12 @@ export const htcondorWorkerErrors = {
       'thresher cannot write the payload of a worker into the state directory, where its job reads it.',
     remedy: 'See the message; mostly a full disk or missing permissions below `htcondor/payloads`.',
   },
+  'htcondor-owner': {
+    meaning:
+      'A job with the mark of a worker is of another user than the one as whom thresher submits, and thresher never got the number of the job: it cannot tell whether the job is its own, submitted with an earlier credential.',
+    remedy:
+      'If thresher submitted as that user before, let the job end. Else remove it from the queue (`condor_rm`). If the history of the schedd still has it then, end the worker (`thresher kill`): a new one takes its place.',
+  },
   'htcondor-held-limit': {
     meaning: '`maxHeldJobs` of the jobs of the queue are held.',
     remedy: 'See `condor_q -hold` for the causes; release or remove the jobs.',

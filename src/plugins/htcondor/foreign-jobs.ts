@@ -6,12 +6,13 @@ import type { Clock } from '../../util/clock.ts';
 import type { Worker } from '../../worker/worker.ts';
 import { portions } from './look-up.ts';
 import { identityText, jobOf, marks } from './marks.ts';
+import { nameOf } from './owners.ts';
 import type { Where } from './schema.ts';
 import { connections, scheddOfConnection } from './where.ts';
 
 const attributes = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'ExitCode', 'ExitBySignal', 'QDate', 'Environment', 'Env'],
-  ...['Iwd', 'SUBMIT_Iwd', marks.factory, marks.worker],
+  ...['Iwd', 'SUBMIT_Iwd', 'Owner', marks.factory, marks.worker],
 ];
 
 /** Jobs on the schedds of a queue that thresher did not submit. With marks they become workers, at the next listing. */
@@ -32,16 +33,19 @@ export class ForeignJobs {
   async look(ids: readonly string[], signal: AbortSignal): Promise<readonly ForeignJob[]> {
     const wanted = ids.flatMap((id) => parseJobId(id) ?? []);
     const found: ForeignJob[] = [];
-    for (const [connection, client] of this.#clients)
+    for (const [connection, client] of this.#clients) {
+      const user = wanted.length === 0 ? undefined : await client.whoAmI(signal);
+      const place = { connection, user: user === undefined ? undefined : nameOf(user) };
       for (const some of portions(wanted)) {
         const queued = await client.queue(whereJobs(some), attributes, signal);
-        found.push(...queued.flatMap((ad) => oldJobOf(ad, connection, true) ?? []));
+        found.push(...queued.flatMap((ad) => oldJobOf(ad, place, true) ?? []));
         const there = new Set(found.map((job) => jobIdText(job.id)));
         const left = some.filter((id) => !there.has(jobIdText(id)));
         if (left.length === 0) continue;
         const ended = await client.history(whereJobs(left), attributes, left.length, signal);
-        found.push(...ended.flatMap((ad) => oldJobOf(ad, connection, false) ?? []));
+        found.push(...ended.flatMap((ad) => oldJobOf(ad, place, false) ?? []));
       }
+    }
     return found;
   }
 
@@ -64,7 +68,11 @@ export class ForeignJobs {
   }
 }
 
-function oldJobOf(ad: Ad, connection: string, isQueued: boolean): ForeignJob | undefined {
+function oldJobOf(
+  ad: Ad,
+  { connection, user }: Pick<ForeignJob, 'connection' | 'user'>,
+  isQueued: boolean,
+): ForeignJob | undefined {
   const job = jobOf(ad, isQueued);
   if (job === undefined) return undefined;
   const text = (key: string) => (typeof ad[key] === 'string' ? ad[key] : '');
@@ -72,6 +80,8 @@ function oldJobOf(ad: Ad, connection: string, isQueued: boolean): ForeignJob | u
   return {
     id: job.id,
     connection,
+    owner: nameOf(job.owner ?? ''),
+    user,
     isQueued,
     status,
     endedWell: code === 0 && bySignal !== true,

@@ -7,7 +7,7 @@ import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest, PeekRequest } from '../contracts/log-reader.ts';
 import type { HTCondorSchedd } from './schedd.ts';
-import { jobOfWorker, whereWorkers } from './look-up.ts';
+import { jobOfWorker, partedFor, whereCounted, whereWorkers } from './look-up.ts';
 import { jobOf } from './marks.ts';
 import { endOfFile, type OutputFile } from './output-file.ts';
 
@@ -36,7 +36,7 @@ const manyBytes = 2 ** 20;
 const attributes = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'HoldReasonCode', 'JobStartDate', 'RemoveReason'],
   ...['harvesterWorkerID', 'Iwd', 'Out', 'Err', 'SUBMIT_Iwd', 'SUBMIT_Out', 'SUBMIT_Err', 'StageInFinish'],
-  ...['UserLog', 'SUBMIT_UserLog', 'StreamOut', 'StreamErr'],
+  ...['UserLog', 'SUBMIT_UserLog', 'StreamOut', 'StreamErr', 'Owner'],
 ];
 
 /** Reads the output of a job: from its file, or through `condor_tail` while it runs, or from the spool. */
@@ -98,21 +98,25 @@ export class HTCondorLogs implements LogReader {
   async #source(worker: Worker, stream: LogRequest['stream'], signal: AbortSignal): Promise<Source> {
     const { client, mine, submissionHost } = this.#schedd;
     const constraint = `${mine} && (${whereWorkers([worker.workerId])})`;
-    const queued = await client.queue(constraint, attributes, signal);
-    const ads = queued.length > 0 ? queued : await client.history(constraint, attributes, 2, signal);
-    const jobs = ads.flatMap((raw) => {
-      const job = jobOf(raw, queued.length > 0);
-      return job === undefined ? [] : [{ job, raw }];
-    });
-    const job = jobOfWorker(
-      worker,
-      jobs.map((one) => one.job),
-    );
-    const raw = jobs.find((one) => one.job === job)?.raw;
-    if (job === undefined || raw === undefined) {
+    // The ad of another user's job would name a file of ours as its output.
+    const ours = async (ads: readonly Ad[], queued: boolean) => {
+      const jobs = ads.flatMap((raw) => {
+        const job = jobOf(raw, queued);
+        return job === undefined ? [] : [{ ...job, raw }];
+      });
+      return (await partedFor(this.#schedd, [worker], jobs, signal)).ours;
+    };
+    let jobs = await ours(await client.queue(constraint, attributes, signal), true);
+    if (jobs.length === 0) {
+      const counted = `${constraint} && ${await whereCounted(this.#schedd, [worker], signal)}`;
+      jobs = await ours(await client.history(counted, attributes, 2, signal), false);
+    }
+    const job = jobOfWorker(worker, jobs);
+    if (job === undefined) {
       const message = `worker ${worker.workerId} has no job in the queue or history of ${submissionHost}: none was made yet, or it is forgotten`;
       throw new ThresherError('no-log', message);
     }
+    const { raw } = job;
     const { JobStatus = 0 } = job.ad;
     return {
       workerId: worker.workerId,
@@ -120,7 +124,7 @@ export class HTCondorLogs implements LogReader {
       // The ad of a spooled job may name the file by another name.
       file: (await this.#schedd.outputs.wordsOf(worker.workerId, stream)) ?? fileOf(raw, stream),
       runs: JobStatus === 2 && raw[`Stream${names[stream]}`] !== true,
-      over: JobStatus === 3 || JobStatus === 4 || queued.length === 0,
+      over: JobStatus === 3 || JobStatus === 4 || !job.queued,
       spooled: typeof raw['StageInFinish'] === 'number' && raw['StageInFinish'] > 0,
     };
   }

@@ -1,13 +1,15 @@
-import { type JobId, jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
+import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { markedId } from '../../worker/marked.ts';
+import { fromOutside } from '../../util/own-secrets.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
+import type { Parted } from './owners.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { type Job, jobOf, marks } from './marks.ts';
 import { jobAttributes } from './state/types.ts';
 
 /** Attributes that thresher asks for each job that it follows. */
 export const followed: readonly string[] = [
-  ...new Set([...jobAttributes, 'QDate', 'GridResource', marks.queue, marks.config, marks.ce]),
+  ...new Set([...jobAttributes, 'QDate', 'GridResource', 'Owner', marks.queue, marks.config, marks.ce]),
 ];
 
 /** Workers or jobs of one query: an argument has its longest. */
@@ -20,7 +22,7 @@ export function portions<T>(all: readonly T[]): T[][] {
   );
 }
 
-/** Jobs in the queue of the schedd by a constraint beside that they are ours. @throws HTCondorError */
+/** Jobs in the queue of the schedd with our marks, whosever they are, by a further constraint. @throws HTCondorError */
 export async function inQueue(
   schedd: HTCondorSchedd,
   constraint: string,
@@ -42,17 +44,54 @@ export function whereWorkers(workerIds: readonly number[]): string {
   return workerIds.length === 0 ? 'false' : `member(${marks.worker}, {${list}})`;
 }
 
+type Confirmed = Pick<Worker, 'workerId' | 'handle'>;
+
 /** Jobs of workers in the queue, each with its worker. @param which of them @throws HTCondorError */
 export async function queuedOf(
   schedd: HTCondorSchedd,
-  workerIds: readonly number[],
+  workers: readonly Confirmed[],
   which: string,
   signal: AbortSignal,
   attributes: readonly string[] = followed,
-): Promise<Job[]> {
+): Promise<Parted<Job>> {
+  const workerIds = workers.map(({ workerId }) => workerId);
   const constraint = `${whereWorkers(workerIds)} && ${which}`;
-  const jobs = await inQueue(schedd, constraint, signal, attributes);
-  return withWorkers(schedd, jobs, { where: 'queue', constraint, workerIds }, signal);
+  const jobs = await inQueue(schedd, constraint, signal, [...new Set([...attributes, 'Owner'])]);
+  const marked = await withWorkers(schedd, jobs, { where: 'queue', constraint, workerIds }, signal);
+  return partedFor(schedd, workers, marked, signal);
+}
+
+/** The number of a job is the word of `condor_submit`, so the job that a worker was confirmed with is ours, whosever it is. */
+export async function partedFor<J extends Pick<Job, 'id' | 'owner' | 'workerId'>>(
+  { owners }: Pick<HTCondorSchedd, 'owners'>,
+  workers: readonly Confirmed[],
+  jobs: readonly J[],
+  signal: AbortSignal,
+): Promise<Parted<J>> {
+  const numbers = new Map(workers.map(({ workerId, handle }) => [workerId, handle?.batchID]));
+  const isConfirmed = ({ id, workerId = 0 }: J) => numbers.get(workerId) === jobIdText(id);
+  const { ours, others } = await owners.part(
+    jobs.filter((job) => !isConfirmed(job)),
+    signal,
+  );
+  return { ours: [...jobs.filter(isConfirmed), ...ours], others };
+}
+
+/**
+ * Why nothing can be said of a worker that was never confirmed: thresher may have submitted such a job as another user before. One that was
+ * removed is no reason, since it runs no more.
+ */
+export function disputed(
+  { submissionHost }: Pick<HTCondorSchedd, 'submissionHost'>,
+  { workerId, handle }: Confirmed,
+  others: readonly Job[],
+): WorkerError | undefined {
+  if (handle !== undefined) return undefined;
+  const job = others.find((one) => one.workerId === workerId && (one.queued || one.ad.JobStatus !== 3));
+  if (job === undefined) return undefined;
+  const owner = fromOutside(job.owner ?? '').slice(0, 200);
+  const message = `job ${jobIdText(job.id)} on ${submissionHost} has the mark of worker ${workerId}, and is of user ${owner}, who is not the one as whom thresher submits`;
+  return { code: 'htcondor-owner', message };
 }
 
 /**
@@ -100,51 +139,68 @@ export interface LookedUp {
  */
 export async function lookUp(
   schedd: HTCondorSchedd,
-  workerIds: readonly number[],
+  workers: readonly Confirmed[],
   signal: AbortSignal,
   options: { readonly history: boolean },
 ): Promise<LookedUp> {
   const found = new Map<number, Job[]>();
   const unsaid = new Map<number, WorkerError>();
-  const add = (jobs: readonly Job[]) => {
-    for (const job of jobs) {
+  const add = ({ ours, others }: Parted<Job>, some: readonly Confirmed[]) => {
+    for (const job of ours) {
       if (job.workerId !== undefined) found.set(job.workerId, [...(found.get(job.workerId) ?? []), job]);
     }
+    for (const worker of some) {
+      const error = disputed(schedd, worker, others);
+      if (error !== undefined) unsaid.set(worker.workerId, error);
+    }
   };
-  for (const some of portions(workerIds)) {
-    add(await queuedOf(schedd, some, 'true', signal));
-    let missing = some.filter((id) => !found.has(id));
-    while (options.history && missing.length > 0) {
+  for (const some of portions(workers)) {
+    add(await queuedOf(schedd, some, 'true', signal), some);
+    const missing = () => some.filter(({ workerId }) => !found.has(workerId) && !unsaid.has(workerId));
+    let asked = missing();
+    while (options.history && asked.length > 0) {
       // One job for each is the rule; where one has several, they take the places of others, who are asked for again.
-      const limit = missing.length;
-      const { jobs, count } = await inHistory(schedd, missing, limit, signal);
-      add(jobs);
+      const limit = asked.length;
+      const { jobs, count } = await inHistory(schedd, asked, limit, signal);
+      add(jobs, asked);
       if (count < limit) break;
-      const left = missing.filter((id) => !found.has(id));
+      asked = missing();
       // The same question would get the same answer, again and again.
-      if (left.length === limit) {
-        for (const id of left) unsaid.set(id, hidden(schedd, jobs));
+      if (asked.length === limit) {
+        const { ours, others } = jobs;
+        for (const { workerId } of asked) unsaid.set(workerId, hidden(schedd, [...ours, ...others]));
         break;
       }
-      missing = left;
     }
   }
+  for (const workerId of found.keys()) unsaid.delete(workerId);
   return { jobs: found, unsaid };
 }
 
 async function inHistory(
   schedd: HTCondorSchedd,
-  workerIds: readonly number[],
+  workers: readonly Confirmed[],
   limit: number,
   signal: AbortSignal,
-): Promise<{ readonly jobs: readonly Job[]; readonly count: number }> {
-  const constraint = whereWorkers(workerIds);
+): Promise<{ readonly jobs: Parted<Job>; readonly count: number }> {
+  const workerIds = workers.map(({ workerId }) => workerId);
+  const constraint = `${whereWorkers(workerIds)} && ${await whereCounted(schedd, workers, signal)}`;
   const ads = await schedd.client.history(`${schedd.mine} && ${constraint}`, followed, limit, signal);
   const jobs = ads.flatMap((ad) => jobOf(ad, false) ?? []);
-  return {
-    jobs: await withWorkers(schedd, jobs, { where: 'history', constraint, workerIds }, signal),
-    count: ads.length,
-  };
+  const marked = await withWorkers(schedd, jobs, { where: 'history', constraint, workerIds }, signal);
+  return { jobs: await partedFor(schedd, workers, marked, signal), count: ads.length };
+}
+
+/** Leaves out of a limited answer what other users put there, but for what makes it doubtful whether a worker has a job (`disputed`). */
+export async function whereCounted(
+  { owners }: Pick<HTCondorSchedd, 'owners'>,
+  workers: readonly Confirmed[],
+  signal: AbortSignal,
+): Promise<string> {
+  const ids = workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
+  const open = workers.filter(({ handle }) => handle === undefined).map(({ workerId }) => workerId);
+  const disputable = `(${whereWorkers(open)} && JobStatus =!= 3)`;
+  return `(${await owners.where(signal)} || ${whereJobs(ids)} || ${disputable})`;
 }
 
 /** Why nothing can be said of workers: these jobs fill the answer of the history, and are nobody's. */
@@ -159,7 +215,10 @@ function hidden({ submissionHost }: HTCondorSchedd, jobs: readonly Job[]): Worke
  * The job that a worker is, of those that carry its mark: the one that it was confirmed with, else the last one. A half
  * that an attempt left and its fence removed may stand beside it.
  */
-export function jobOfWorker({ handle }: Pick<Worker, 'handle'>, jobs: readonly Job[] = []): Job | undefined {
+export function jobOfWorker<J extends Job>(
+  { handle }: Pick<Worker, 'handle'>,
+  jobs: readonly J[] = [],
+): J | undefined {
   const own = jobs.find(({ id }) => jobIdText(id) === handle?.batchID);
   return own ?? jobs.filter((job) => !wasNeverWhole(job)).toSorted((a, b) => byId(b.id, a.id))[0];
 }

@@ -34,6 +34,8 @@ export interface Job {
   /** Undefined where its mark is no id: a copy made by hand. */
   readonly workerId: number | undefined;
   readonly queue: string | undefined;
+  /** The user whose job it is, by the word of the schedd. Undefined where it was not asked for. */
+  readonly owner: string | undefined;
   readonly configId: number | undefined;
   /** Endpoint of its CE: by its mark, or else by the template's own `grid_resource`. */
   readonly ce: string | undefined;
@@ -96,6 +98,7 @@ export function jobOf(raw: Ad, queued: boolean): Job | undefined {
     id: { cluster, proc },
     workerId,
     queue: textOf(raw[queue]),
+    owner: textOf(raw['Owner']),
     configId: numberOf(raw[config]),
     // Jobs of earlier versions have an empty mark where the queue names `ceHostname` alone.
     ce: textOf(raw[ce]) || gridEndpoint(textOf(raw['GridResource'])),

@@ -104,9 +104,8 @@ export class HTCondorMonitor implements Monitor {
     const { schedd, options } = this.#parts;
     const results = new Map<number, CheckResult>();
     try {
-      const ids = workers.map(({ workerId }) => workerId);
       const history = this.#options.useCondorHistory;
-      const { jobs, unsaid } = await lookUp(schedd, ids, signal, { history });
+      const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history });
       for (const worker of workers) {
         const { workerId, queue, configId } = worker;
         const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
@@ -168,8 +167,9 @@ export class HTCondorMonitor implements Monitor {
     const fresh = new Map(schedd.fresh);
     const { living } = schedd.jobs;
     const bundled = await bundledBefore(schedd, daemon.log);
-    const queued = await inQueue(schedd, 'true', signal);
-    const inQueueNow = new Set(queued.map(({ id }) => jobIdText(id)));
+    const all = await inQueue(schedd, 'true', signal);
+    const inQueueNow = new Set(all.map(({ id }) => jobIdText(id)));
+    const { ours: queued } = await schedd.owners.part(all, signal);
     await this.#removeFurther(queued, inQueueNow, signal);
     const before = living && new Map([...fresh, ...living]);
     const left = before && [...before].filter(([id]) => !inQueueNow.has(id) && !schedd.jobs.endOf(id));
@@ -216,7 +216,7 @@ export class HTCondorMonitor implements Monitor {
     for (const id of fresh.keys()) schedd.fresh.delete(id);
     const gone = left?.map(([id]) => id) ?? [];
     schedd.jobs.see(alive, gone, inQueueNow);
-    await dropLeftOver(bundled, queued, schedd, daemon.log);
+    await dropLeftOver(bundled, all, schedd, daemon.log);
     sink.complete();
   }
 
@@ -276,7 +276,7 @@ export class HTCondorMonitor implements Monitor {
     if (known !== undefined) return known;
     const ad = jobs.adOf(jobIdText(id));
     if (ad?.JobStatus !== 3 && ad?.JobStatus !== 4) return undefined;
-    const unknown = { ce: undefined, queuedAt: undefined, identity: undefined };
+    const unknown = { owner: undefined, ce: undefined, queuedAt: undefined, identity: undefined };
     return { ...unknown, id, workerId, queue, configId, ad, queued: false };
   }
 
@@ -292,7 +292,10 @@ export class HTCondorMonitor implements Monitor {
       const ads = await schedd.client.history(these, followed, limit, signal, since);
       return ads.flatMap((ad) => jobOf(ad, false) ?? []);
     };
-    if (left === undefined) return ask(schedd.mine, mostOfHistory);
+    if (left === undefined) {
+      const jobs = await ask(`${schedd.mine} && ${await schedd.owners.where(signal)}`, mostOfHistory);
+      return [...(await schedd.owners.part(jobs, signal)).ours];
+    }
     const jobs: Job[] = [];
     for (const some of portions(left))
       jobs.push(...(await ask(`${schedd.mine} && (${whereJobs(some.map(({ id }) => id))})`, some.length)));

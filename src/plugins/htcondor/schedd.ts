@@ -12,6 +12,7 @@ import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
 import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
 import { Removals } from './state/removals.ts';
+import { Owners } from './owners.ts';
 import { everywhere } from './where.ts';
 import { Submits } from './submitting/submits.ts';
 
@@ -35,11 +36,12 @@ export class HTCondorSchedd {
   /** Harvester's name of the schedd. */
   readonly submissionHost: string;
   readonly factoryId: string;
-  /** Constraint that our jobs fulfil. */
+  /** Constraint that our jobs fulfil. Those of other users may, too: `owners` tells. */
   readonly mine: string;
   /** Host name of this machine. */
   readonly hostname = hostname();
   readonly submits: Submits;
+  readonly owners: Owners;
   /** Payloads of its jobs. */
   readonly bundles: Bundles;
   /** Files that its jobs left for their sources. */
@@ -69,6 +71,8 @@ export class HTCondorSchedd {
     this.removals = new Removals(this.submissionHost);
     this.factoryId = factoryId;
     this.mine = whereIs(marks.factory, factoryId);
+    const { client, submissionHost, fresh } = this;
+    this.owners = new Owners({ client, clock, log, submissionHost, fresh });
     const directory = join(stateDir, 'htcondor');
     // One for all schedds: the first listing ends what an earlier daemon left, and must spare what this one began on another schedd.
     const submits = join(directory, 'submits');

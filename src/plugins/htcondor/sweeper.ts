@@ -2,11 +2,12 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
+import { fromOutside } from '../../util/own-secrets.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import type { HTCondorSchedd } from './schedd.ts';
-import { followed, inQueue, isHalf, queuedOf } from './look-up.ts';
+import { disputed, followed, inQueue, isHalf, queuedOf } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
 import { fetchSpooled } from './output/spooled.ts';
@@ -114,12 +115,18 @@ export class HTCondorSweeper implements Sweeper {
     await schedd.submits.endEarlier(signal);
     const jobs = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
     const now = daemon.clock.now();
+    const { others } = await schedd.owners.part(jobs, signal);
+    const foreign = new Set(others);
     return jobs
       .filter((job) => job.ad.JobStatus !== removed)
       .map((job): Found => {
-        const { id, identity, ad, workerId, queue, configId } = job;
+        const { id, identity, ad, workerId, queue, configId, owner = '' } = job;
         const place = `${schedd.submissionHost} ${jobIdText(id)}`;
         const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
+        if (foreign.has(job)) {
+          const damage = `it is of user ${fromOutside(owner).slice(0, 200)}, as whom thresher does not submit`;
+          return { place, handle, damage };
+        }
         if (identity === undefined || workerId === undefined) return { place, handle };
         // Its files may never come: whether it is one at all is for the submitter to say.
         if (isHalf(job)) return { place, handle, identity };
@@ -199,8 +206,12 @@ export class HTCondorSweeper implements Sweeper {
     const outcomes = new Map<number, GoneOutcome>();
     for (let first = 0; first < workers.length; first += atOnce) {
       const some = workers.slice(first, first + atOnce);
-      const ids = some.map(({ workerId }) => workerId);
-      const jobs = () => queuedOf(schedd, ids, how.which, signal, removalAttributes);
+      let others: readonly Job[] = [];
+      const jobs = async () => {
+        const found = await queuedOf(schedd, some, how.which, signal, removalAttributes);
+        others = found.others;
+        return found.ours;
+      };
       let left: readonly Job[] = [];
       let failure: WorkerError | undefined;
       // As they were before this call.
@@ -215,10 +226,12 @@ export class HTCondorSweeper implements Sweeper {
         failure = toReason(error);
       }
       const remaining = new Set(left.map(({ workerId }) => workerId));
-      for (const { workerId } of some) {
-        const reason = reasons.get(workerId);
+      for (const worker of some) {
+        const { workerId } = worker;
+        const dispute = disputed(schedd, worker, others);
+        const reason = reasons.get(workerId) ?? dispute;
         if (failure !== undefined) outcomes.set(workerId, { kind: 'failed', error: failure });
-        else if (!remaining.has(workerId)) outcomes.set(workerId, { kind: 'gone' });
+        else if (!remaining.has(workerId) && dispute === undefined) outcomes.set(workerId, { kind: 'gone' });
         else outcomes.set(workerId, { kind: 'pending', ...(reason && { reason }) });
       }
     }
@@ -256,32 +269,31 @@ export class HTCondorSweeper implements Sweeper {
     const { schedd, daemon } = this.#parts;
     const unfetched = new Map<number, WorkerError>();
     let alone = 0;
-    const all = workers
-      .map(({ workerId }) => workerId)
-      .toSorted((a, b) => Number(this.#unfetchable.has(a)) - Number(this.#unfetchable.has(b)));
+    const late = ({ workerId }: Worker) => Number(this.#unfetchable.has(workerId));
+    const all = workers.toSorted((a, b) => late(a) - late(b));
     const left = Array.from({ length: Math.ceil(all.length / fetchedAtOnce) }, (_, at) =>
       all.slice(at * fetchedAtOnce, (at + 1) * fetchedAtOnce),
     );
-    for (let ids = left.shift(); ids !== undefined; ids = left.shift()) {
+    for (let some = left.shift(); some !== undefined; some = left.shift()) {
       try {
         signal.throwIfAborted();
-        await fetchSpooled(this.#parts, ids, signal);
+        await fetchSpooled(this.#parts, some, signal);
       } catch (error) {
         const reason = toReason(error);
-        if (ids.length > 1 && isOfFiles(error) && alone < mostAlone) {
+        if (some.length > 1 && isOfFiles(error) && alone < mostAlone) {
           // The command ends at the first file that it cannot write: the others must not wait for that one.
-          const half = Math.ceil(ids.length / 2);
-          left.unshift(ids.slice(0, half), ids.slice(half));
+          const half = Math.ceil(some.length / 2);
+          left.unshift(some.slice(0, half), some.slice(half));
           continue;
         }
-        if (ids.length === 1) alone++;
-        for (const id of ids) {
-          unfetched.set(id, reason);
-          if (ids.length === 1) this.#unfetchable.add(id);
+        if (some.length === 1) alone++;
+        for (const { workerId } of some) {
+          unfetched.set(workerId, reason);
+          if (some.length === 1) this.#unfetchable.add(workerId);
         }
       }
     }
-    for (const id of all) if (!unfetched.has(id)) this.#unfetchable.delete(id);
+    for (const { workerId } of all) if (!unfetched.has(workerId)) this.#unfetchable.delete(workerId);
     // A log that cannot be had must not keep its job for ever: only what a source awaits does.
     for (const [code, some] of Map.groupBy(unfetched, ([, reason]) => reason.code)) {
       const workerIds = some.slice(0, 10).map(([workerId]) => workerId);

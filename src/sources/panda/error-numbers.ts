@@ -96,6 +96,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'htcondor-held': 8982,
   'htcondor-held-limit': 8982,
   'htcondor-removed': 8979,
+  'htcondor-owner': otherError,
   'htcondor-value': otherError,
   'htcondor-fenced': otherError,
   'htcondor-submit-lives': otherError,

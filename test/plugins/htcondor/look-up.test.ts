@@ -2,9 +2,11 @@ import { expect } from 'chai';
 import { whereJobs } from '../../../src/clients/htcondor/classad.ts';
 import { lookUp, portions, whereWorkers } from '../../../src/plugins/htcondor/look-up.ts';
 import { marks } from '../../../src/plugins/htcondor/marks.ts';
+import { Owners } from '../../../src/plugins/htcondor/owners.ts';
 import { find } from '../../../src/plugins/htcondor/submitting/fence.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { workerOf } from '../../support/samples.ts';
+import { anyOwner } from '../../support/condor-jobs.ts';
+import { recordingLog, workerOf } from '../../support/samples.ts';
 
 /** bytes, with its end. Source: MAX_ARG_STRLEN of Linux. */
 const longestArgument = 128 * 1024;
@@ -72,6 +74,7 @@ describe('jobs whose mark is an expression', () => {
     return {
       client,
       mine: 'true',
+      owners: anyOwner,
       submissionHost: 'S',
       fenced: new Map(),
       refused: new Map(),
@@ -117,7 +120,9 @@ describe('jobs whose mark is an expression', () => {
   it('hole 8: leave a worker unknown if they have another value at each look and fill the answer, and no other', async () => {
     const ended = [{ cluster: 5, mark: '/Expr(string(random()))/' }];
     const queued = [{ cluster: 3, mark: '13', value: '13' }];
-    const { jobs, unsaid } = await lookUp(scheddOf({ ended, queued }), [12, 13], signal, { history: true });
+    const { jobs, unsaid } = await lookUp(scheddOf({ ended, queued }), [workerOf(12), workerOf(13)], signal, {
+      history: true,
+    });
     expect([...jobs.keys()]).to.deep.equal([13]);
     expect([...unsaid.keys()]).to.deep.equal([12]);
     expect(unsaid.get(12)?.message).to.contain('5.0').and.to.contain(marks.worker);
@@ -135,8 +140,81 @@ describe('jobs whose mark is an expression', () => {
         return asked.length > 100 ? [] : [{ [marks.worker]: expression }, {}];
       },
     });
-    const { unsaid } = await lookUp(schedd, [12, 13], signal, { history: true });
+    const { unsaid } = await lookUp(schedd, [workerOf(12), workerOf(13)], signal, { history: true });
     expect([...unsaid.keys()]).to.deep.equal([12, 13]);
     expect(asked).to.deep.equal(['queue', 'history']);
+  });
+});
+
+describe('jobs of other users that have the marks of workers', () => {
+  const { signal } = new AbortController();
+  const job = (cluster: number, workerId: number, ad: object = {}) => ({
+    ClusterId: cluster,
+    ProcId: 0,
+    JobStatus: 4,
+    Owner: 'games',
+    [marks.worker]: `${workerId}`,
+    ...ad,
+  });
+  let limits: number[];
+
+  /** A schedd that answers with these, up to the limit, and leaves out by owner what it is told to. */
+  function scheddOf({ queued = [], ended = [] }: { queued?: object[]; ended?: ReturnType<typeof job>[] }) {
+    const client = {
+      queueAs: async (read: (ad: object) => unknown) => queued.map(read),
+      history: async (constraint: string, _: unknown, limit: number) => {
+        limits.push(limit);
+        const isAsked = (one: ReturnType<typeof job>) =>
+          constraint.split('&&')[1]?.includes(`"${one[marks.worker]}"`) === true &&
+          (one.Owner === 'pilot' ||
+            constraint.includes(`ClusterId == ${one.ClusterId} `) ||
+            (one.JobStatus !== 3 &&
+              constraint.split('||').at(-1)?.includes(`"${one[marks.worker]}"`) === true));
+        return ended.filter(isAsked).slice(0, limit);
+      },
+    };
+    const parts = { clock: systemClock, log: recordingLog(), submissionHost: 'S', fresh: new Map() };
+    const owners = new Owners({ ...parts, client: { whoAmI: async () => 'pilot@pool.test' } });
+    return { client, mine: 'true', submissionHost: 'S', owners } as never;
+  }
+  const look = async (schedd: never, ...workers: ReturnType<typeof workerOf>[]) => {
+    const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history: true });
+    return workers.map(({ workerId }) => jobs.get(workerId)?.length ?? unsaid.get(workerId)?.code);
+  };
+  const confirmed = (id: number, batchID: string) =>
+    workerOf(id, { handle: { batchID, submissionHost: 'S' } });
+
+  beforeEach(() => {
+    limits = [];
+  });
+
+  it('hole 1: leave one that was never confirmed unknown, and no other', async () => {
+    const queued = [job(3, 1), job(4, 2)];
+    const ended = [job(5, 4), job(6, 5, { JobStatus: 3 }), job(7, 6, { Owner: 'pilot' })];
+    const workers = [workerOf(1), confirmed(2, '9.0'), confirmed(3, '9.1')];
+    const open = [workerOf(4), workerOf(5), workerOf(6)];
+    expect(await look(scheddOf({ queued, ended }), ...workers, ...open)).to.deep.equal([
+      ...['htcondor-owner', undefined, undefined],
+      ...['htcondor-owner', undefined, 1],
+    ]);
+  });
+
+  it('hole 1: leave it absent once they were removed, also where no other worker is asked for', async () => {
+    const ended = [job(5, 1, { JobStatus: 3 }), job(6, 1, { JobStatus: 3 })];
+    expect(await look(scheddOf({ ended }), workerOf(1))).to.deep.equal([undefined]);
+  });
+
+  it('hole 1: are theirs also where one job of the worker is ours, and ours by the number of its handle', async () => {
+    const queued = [job(3, 1), job(4, 1, { Owner: 'pilot' }), job(5, 2)];
+    expect(await look(scheddOf({ queued }), workerOf(1), confirmed(2, '5.0'))).to.deep.equal([1, 1]);
+  });
+
+  it('hole 1: fill no answer of the history', async () => {
+    const ended = [...[1, 2, 3, 4].map((at) => job(10 + at, 1)), job(20, 2, { Owner: 'pilot' })];
+    expect(await look(scheddOf({ ended }), confirmed(1, '9.0'), confirmed(2, '20.0'))).to.deep.equal([
+      ...[undefined, 1],
+    ]);
+    expect(limits).to.deep.equal([2]);
+    expect(await look(scheddOf({ ended }), workerOf(1), workerOf(2))).to.deep.equal(['htcondor-owner', 1]);
   });
 });

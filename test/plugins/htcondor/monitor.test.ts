@@ -46,6 +46,7 @@ describe('the monitor of HTCondor', () => {
     Object.assign(schedd.client, {
       queueAs: async (read: (ad: object) => unknown) => queue.map(read),
       history: async () => ended,
+      whoAmI: async () => 'pilot@pool.test',
       act: async (what: string, constraint: string, reason: string) => {
         if (isRefused) throw new Error('the schedd refuses');
         acted.push(`${what} ${constraint}`);
@@ -83,6 +84,7 @@ describe('the monitor of HTCondor', () => {
     ClusterId: 7,
     ProcId: proc,
     [marks.worker]: String(proc + 1),
+    Owner: 'pilot',
     EnteredCurrentStatus: seconds(),
     ...ad,
   });
@@ -105,6 +107,42 @@ describe('the monitor of HTCondor', () => {
     queue = [];
     await look();
     expect([acted, troubles]).to.deep.equal([[], []]);
+  });
+
+  it('hole 1: shows no job of another user that has our marks, and says so once', async () => {
+    const theirs = { JobStatus: 2, Owner: 'games' };
+    queue = [job(0, { JobStatus: 2 }), job(1, theirs), job(0, { ...theirs, ClusterId: 8 })];
+    ended = [job(2, { ...theirs, JobStatus: 4 })];
+    await look();
+    await look();
+    expect([seen, troubles]).to.deep.equal([['1 running ', '1 running '], []]);
+    const said = log.lines.filter(({ level }) => level === 'warn').map(({ facts }) => facts);
+    expect(said).to.deep.equal([{ submissionHost: 'S,None', job: '7.1', owner: 'games' }]);
+  });
+
+  it('hole 1: keeps the payload of a job of another owner: it may be ours, of an earlier credential', async () => {
+    const dropped: number[] = [];
+    Object.assign(schedd.bundles, {
+      unsubmitted: async () => [2, 3].map((workerId) => ({ workerId, attempt: 1 })),
+      drop: async (attempts: readonly { workerId: number }[]) => {
+        dropped.push(...attempts.map(({ workerId }) => workerId));
+      },
+    });
+    queue = [job(1, { JobStatus: 1, Owner: 'games' })];
+    await look();
+    expect(dropped).to.deep.equal([3]);
+  });
+
+  it('hole 1: sees the job that a worker was confirmed with, whosever it is', async () => {
+    queue = [job(0, { JobStatus: 2, Owner: 'earlier' })];
+    await look();
+    expect(seen).to.deep.equal([]);
+    const handle = { batchID: '7.0', submissionHost: 'S' };
+    const { signal } = new AbortController();
+    const results = await monitor.check([workerOf(1, { handle }), workerOf(2)], signal);
+    expect([...results.values()].map(({ kind }) => kind)).to.deep.equal(['observed', 'absent']);
+    const open = await monitor.check([workerOf(1)], signal);
+    expect(open.get(1)).to.have.nested.property('error.code', 'htcondor-owner');
   });
 
   it('hole 8: calls no worker absent whose end may stand in a log that it has not read', async () => {

@@ -8,6 +8,7 @@ import { HTCondorOutputs } from '../../../src/plugins/htcondor/output/outputs.ts
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
+import { anyOwner } from '../../support/condor-jobs.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
@@ -61,7 +62,7 @@ describe('outputs that lie in the spool of a schedd', () => {
         if (isCut) throw new Error('it was ended');
       },
     };
-    const schedd = { client, outputs, mine: 'true' } as unknown as HTCondorSchedd;
+    const schedd = { client, outputs, mine: 'true', owners: anyOwner } as unknown as HTCondorSchedd;
     return new HTCondorOutputs({
       schedd,
       daemon: { clock: systemClock },

@@ -18,11 +18,13 @@ import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { LeftOutputs } from '../../../src/plugins/htcondor/output/left-outputs.ts';
 import { Bundles } from '../../../src/plugins/htcondor/payload/bundles.ts';
 import { Submits } from '../../../src/plugins/htcondor/submitting/submits.ts';
+import type { Owners } from '../../../src/plugins/htcondor/owners.ts';
 import { Removals } from '../../../src/plugins/htcondor/state/removals.ts';
 import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
+import { anyOwner } from '../../support/condor-jobs.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -57,20 +59,26 @@ describe('the sweeper of HTCondor', () => {
 
   type QueueAs = (read: (ad: object) => unknown) => Promise<readonly unknown[]>;
 
-  function remove(workerIds: number | readonly number[], queueAs: QueueAs = async () => [], stop = signal) {
+  function sweeperOf(queueAs: QueueAs, owners: Pick<Owners, 'part'> = anyOwner) {
     const schedd = {
       submits,
+      fenced: new Map(),
       bundles: new Bundles(join(directory, 'payloads')),
       outputs,
       refused: new Map(),
       removals: new Removals('LOCAL'),
       mine: 'true',
+      submissionHost: 'LOCAL',
+      owners,
       client: { queueAs, act: async (...[, , why]: string[]) => void reasons.push(why ?? '') },
     } as unknown as HTCondorSchedd;
     const daemon = { ...pluginContext(), queue: () => undefined };
     const options = () => ({ heldTimeout: 60 });
-    const sweeper = new HTCondorSweeper({ schedd, daemon, options } as never);
-    return sweeper.remove(
+    return new HTCondorSweeper({ schedd, daemon, options } as never);
+  }
+
+  function remove(workerIds: number | readonly number[], queueAs: QueueAs = async () => [], stop = signal) {
+    return sweeperOf(queueAs).remove(
       [workerIds].flat().map((id) => workerOf(id)),
       stop,
     );
@@ -112,6 +120,38 @@ describe('the sweeper of HTCondor', () => {
       'ended by thresher',
       givenUpReason,
     ]);
+  });
+
+  it('hole 1: ends no job of another user, and calls no worker gone that such a job may be', async () => {
+    const theirs = { JobStatus: 2, Owner: 'games' };
+    const queueAs: QueueAs = async (read) =>
+      [3, 4].map((id) => read({ ClusterId: id, ProcId: 0, harvesterWorkerID: `${id}`, ...theirs }));
+    const sweeper = sweeperOf(queueAs, { part: async (jobs) => ({ ours: [], others: jobs }) });
+    const handle = { batchID: '1.0', submissionHost: 'LOCAL' };
+    const workers = [workerOf(3), workerOf(4, { handle })];
+    for (const outcomes of [await sweeper.kill(workers, signal), await sweeper.remove(workers, signal)]) {
+      expect(outcomes.get(3)).to.have.property('kind', 'pending');
+      expect(outcomes.get(3)).to.have.nested.property('reason.code', 'htcondor-owner');
+      expect(JSON.stringify(outcomes.get(3)))
+        .to.contain('job 3.0 on LOCAL')
+        .and.contain('user games');
+      expect(outcomes.get(4), 'its own job is another one').to.deep.equal({ kind: 'gone' });
+    }
+    expect(reasons).to.deep.equal([]);
+    const listed = await sweeper.list(signal);
+    expect(listed.map(({ identity, damage }) => [identity, damage])).to.deep.equal(
+      [3, 4].map(() => [undefined, 'it is of user games, as whom thresher does not submit']),
+    );
+  });
+
+  it('hole 1: ends the job that a worker was confirmed with, whosever it is', async () => {
+    const jobs = [{ ClusterId: 3, ProcId: 0, harvesterWorkerID: '3', JobStatus: 2, Owner: 'earlier' }];
+    const sweeper = sweeperOf(async (read) => jobs.splice(0, 1).map(read), {
+      part: async (others) => ({ ours: [], others }),
+    });
+    const handle = { batchID: '3.0', submissionHost: 'LOCAL' };
+    expect((await sweeper.kill([workerOf(3, { handle })], signal)).get(3)).to.deep.equal({ kind: 'gone' });
+    expect(reasons).to.deep.equal(['ended by thresher']);
   });
 
   it('removes a worker once its condor_submit has ended', async () => {
@@ -177,6 +217,7 @@ describe('the sweeper of HTCondor', () => {
         refused: new Map(),
         removals: new Removals('LOCAL'),
         mine: 'true',
+        owners: anyOwner,
         submissionHost: 'LOCAL',
         client,
         bundles: new Bundles(join(directory, 'payloads')),

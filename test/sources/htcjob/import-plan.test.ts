@@ -24,6 +24,8 @@ const row = (change: Partial<OldJob> = {}): OldJob => ({
 const seen = (change: Partial<ForeignJob> = {}): ForeignJob => ({
   id: { cluster: 7, proc: 0 },
   connection: 'htcondor:LOCAL',
+  owner: 'pilot',
+  user: 'pilot',
   isQueued: true,
   status: 2,
   endedWell: false,
@@ -58,6 +60,15 @@ const one = (
 
 describe('the plan of an import from htc-operator', () => {
   const history = { isQueued: false, status: 4, endedWell: true };
+
+  it('hole 1: leaves jobs of another user alone: thresher would not follow them', () => {
+    expect(one([row()], [seen({ owner: 'games' })]).why).to.equal(
+      'job 7.0 is of user games, and thresher, as pilot, follows no jobs of others; start it with a credential of games',
+    );
+    expect(one([row({ status: 4 })], [seen({ ...history, owner: 'games' })]).why).to.equal(undefined);
+    expect(one([row()], [seen({ owner: 'games', user: undefined })]).why).to.equal(undefined);
+  });
+
   const fates: readonly (readonly [
     what: string,
     job: Partial<ForeignJob> | undefined,

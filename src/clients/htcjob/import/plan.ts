@@ -111,6 +111,10 @@ function planOne(
     if (second !== undefined) return leave(`several schedds have a job ${row.jobId} of it`);
     if (job?.factory !== undefined && job.factory !== options.factory)
       return leave(`job ${row.jobId} has the mark of factory ${job.factory}`);
+    if (job?.isQueued === true && job.user !== undefined && job.owner !== job.user)
+      return leave(
+        `job ${row.jobId} is of user ${job.owner}, and thresher, as ${job.user}, follows no jobs of others; start it with a credential of ${job.owner}`,
+      );
     const fate = fateOf(row, job, options);
     const isUnmarked = job?.isQueued === true && job.factory === undefined;
     jobs.push({

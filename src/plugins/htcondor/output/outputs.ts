@@ -7,7 +7,7 @@ import { fetchSpooled, type SpoolParts } from './spooled.ts';
 const atOnce = 50;
 
 interface Asked {
-  readonly workerId: number;
+  readonly worker: Worker;
   /** A fetch of it was cut off, maybe since many came together. */
   readonly isAlone: boolean;
   readonly signal: AbortSignal;
@@ -24,14 +24,15 @@ export class HTCondorOutputs implements OutputReader {
     this.#parts = parts;
   }
 
-  async open({ workerId }: Worker, signal: AbortSignal): Promise<LeftOutput | undefined> {
+  async open(worker: Worker, signal: AbortSignal): Promise<LeftOutput | undefined> {
+    const { workerId } = worker;
     const { outputs } = this.#parts.schedd;
     await outputs.settled([workerId], signal);
     let bytes = await outputs.bytesOf(workerId);
     const isCut = bytes !== undefined && !(await outputs.isWhole(workerId));
     // A job of a schedd without a spool brings it before it ends.
     if (bytes === 0 || isCut) {
-      await this.#fetched(workerId, isCut, signal);
+      await this.#fetched(worker, isCut, signal);
       bytes = await outputs.bytesOf(workerId);
       // The job may have left the queue, with all that it left in the spool.
       if (bytes !== undefined && bytes > 0 && !(await outputs.isWhole(workerId)))
@@ -47,9 +48,9 @@ export class HTCondorOutputs implements OutputReader {
     await this.#parts.schedd.outputs.drop(workers.map(({ workerId }) => workerId));
   }
 
-  #fetched(workerId: number, isAlone: boolean, signal: AbortSignal): Promise<unknown> {
+  #fetched(worker: Worker, isAlone: boolean, signal: AbortSignal): Promise<unknown> {
     const done = Promise.withResolvers<undefined>();
-    this.#asked.push({ workerId, isAlone, signal, done });
+    this.#asked.push({ worker, isAlone, signal, done });
     const fetching = this.#isFetching ? undefined : this.#fetchAll();
     return Promise.all([done.promise, fetching]);
   }
@@ -69,8 +70,8 @@ export class HTCondorOutputs implements OutputReader {
       const [first] = some;
       if (first === undefined) break;
       try {
-        const ids = some.map(({ workerId }) => workerId);
-        await fetchSpooled(this.#parts, ids, first.signal);
+        const workers = some.map(({ worker }) => worker);
+        await fetchSpooled(this.#parts, workers, first.signal);
         for (const { done } of some) done.resolve(undefined);
       } catch (error) {
         for (const { done } of some) done.reject(error);

@@ -1,5 +1,6 @@
 import { whereJobs } from '../../../clients/htcondor/classad.ts';
 import { isFinal } from '../../../worker/status.ts';
+import type { Worker } from '../../../worker/worker.ts';
 import { queuedOf } from '../look-up.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorDaemon, HTCondorMonitorConfig } from '../schema.ts';
@@ -19,16 +20,16 @@ const completed = 4;
 
 /**
  * Brings the output of spooled jobs that have ended to where it was submitted from. Others are left alone.
- * @param workerIds few: what came before the time is over has come for good
+ * @param workers few: what came before the time is over has come for good
  * @throws HTCondorError
  */
 export async function fetchSpooled(
   { schedd, daemon, options }: SpoolParts,
-  workerIds: readonly number[],
+  workers: readonly Pick<Worker, 'workerId' | 'handle'>[],
   signal: AbortSignal,
 ): Promise<void> {
   const which = `JobStatus == ${completed} && StageInFinish > 0`;
-  const spooled = await queuedOf(schedd, workerIds, which, signal);
+  const { ours: spooled } = await queuedOf(schedd, workers, which, signal);
   const over = spooled.filter(({ ad, workerId = 0, queue, configId }) => {
     const { heldTimeout } = options(queue, configId);
     return isFinal(
@@ -37,7 +38,7 @@ export async function fetchSpooled(
   });
   if (over.length === 0) return;
   const these = whereJobs(over.map(({ id }) => id));
-  const workers = over.flatMap(({ workerId }) => workerId ?? []);
+  const workerIds = over.flatMap(({ workerId }) => workerId ?? []);
   const fetch = () => schedd.client.transferData(`${schedd.mine} && (${these})`, signal);
-  await schedd.outputs.bring(workers, fetch, signal);
+  await schedd.outputs.bring(workerIds, fetch, signal);
 }

@@ -28,7 +28,7 @@ export async function bundledBefore(
 /**
  * Removes the bundles of workers without a job that may still start: of those that ended, and those that a crash left.
  * @param bundled as they were before the queue was asked
- * @param queued all of our jobs in the queue
+ * @param queued all jobs in the queue that have our marks, whosever they are
  */
 export async function dropLeftOver(
   bundled: readonly Attempt[],

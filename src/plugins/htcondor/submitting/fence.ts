@@ -38,8 +38,7 @@ export async function find(
     const living = await schedd.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
     for (const [workerId, error] of living) outcomes.set(workerId, { kind: 'unknown', error });
     open = open.filter(({ workerId }) => !living.has(workerId));
-    const ids = open.map(({ workerId }) => workerId);
-    const { jobs, unsaid } = await settled(schedd, ids, clock, signal);
+    const { jobs, unsaid } = await settled(schedd, open, clock, signal);
     for (const [workerId, error] of unsaid) outcomes.set(workerId, { kind: 'unknown', error });
     const said = open.filter(({ workerId }) => !unsaid.has(workerId));
     await removeHalves(schedd, [...jobs.values()].flat().filter(isHalf), signal);
@@ -63,13 +62,13 @@ export async function find(
 /** The jobs of workers, once the schedd knows of those whose files came in the last moment that they are whole. */
 async function settled(
   schedd: HTCondorSchedd,
-  workerIds: readonly number[],
+  workers: readonly Worker[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<LookedUp> {
   const deadline = clock.monotonic() + spoolWait;
   for (;;) {
-    const found = await lookUp(schedd, workerIds, signal, { history: true });
+    const found = await lookUp(schedd, workers, signal, { history: true });
     const late = signal.aborted || clock.monotonic() > deadline;
     if (late || ![...found.jobs.values()].flat().some(isHalf)) return found;
     await clock.sleep(spoolInterval, signal);

@@ -264,6 +264,7 @@ export class Submission {
       id,
       workerId,
       queue,
+      owner: undefined,
       configId,
       ce: ce && ceName(ce),
       queuedAt,

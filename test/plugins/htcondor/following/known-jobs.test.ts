@@ -30,8 +30,8 @@ function event(kind: Kind, proc = 0, time = 0): JobEvent {
 
 function job(proc: number, ad: JobAd): Job {
   const id = { cluster: 1, proc };
-  const rest = { queue: 'Q', configId: 1, ce: undefined, queuedAt: 0, identity: undefined, queued: true };
-  return { id, workerId: 100 + proc, ad, ...rest };
+  const rest = { owner: undefined, ce: undefined, queuedAt: 0, identity: undefined, queued: true };
+  return { id, workerId: 100 + proc, queue: 'Q', configId: 1, ad, ...rest };
 }
 
 const idOf = (proc: number) => `1.${proc}`;

@@ -1,3 +1,11 @@
+import type { Owners } from '../../src/plugins/htcondor/owners.ts';
+
+/** A schedd that does not tell its users apart. */
+export const anyOwner: Pick<Owners, 'part' | 'where'> = {
+  part: async (jobs) => ({ ours: jobs, others: [] }),
+  where: async () => 'true',
+};
+
 /** A `queue` statement with a job for each row; each variable is `$(name)` in the text before it. Values are without commas, and only the last may have blanks. */
 export function queueRows(variables: readonly string[], rows: readonly (readonly string[])[]): string {
   return [`queue ${variables.join(',')} from (`, ...rows.map((row) => row.join(',')), ')', ''].join('\n');
