@@ -34,10 +34,11 @@ export class ForeignJobs {
     const wanted = ids.flatMap((id) => parseJobId(id) ?? []);
     const found: ForeignJob[] = [];
     for (const [connection, client] of this.#clients) {
-      const user = wanted.length === 0 ? undefined : await client.whoAmI(signal);
-      const place = { connection, user: user === undefined ? undefined : nameOf(user) };
       for (const some of portions(wanted)) {
+        // This first: it has the better words for a schedd that is away.
         const queued = await client.queue(whereJobs(some), attributes, signal);
+        const user = await client.whoAmI(signal);
+        const place = { connection, user: user === undefined ? undefined : nameOf(user) };
         found.push(...queued.flatMap((ad) => oldJobOf(ad, place, true) ?? []));
         const there = new Set(found.map((job) => jobIdText(job.id)));
         const left = some.filter((id) => !there.has(jobIdText(id)));

@@ -76,9 +76,13 @@ export class Owners {
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
-    if (this.#asking === undefined && clock.monotonic() - this.#askedAt < askInterval) return;
-    this.#asking ??= this.#askNow(signal).finally(() => {
+    // A question of another caller may end with that one's signal.
+    while (this.#asking !== undefined) {
+      await this.#asking.catch(() => undefined);
+      signal.throwIfAborted();
+    }
+    if (this.#parts.clock.monotonic() - this.#askedAt < askInterval) return;
+    this.#asking = this.#askNow(signal).finally(() => {
       this.#asking = undefined;
     });
     await this.#asking;

@@ -77,6 +77,27 @@ describe('the owners of jobs with our marks', () => {
     expect(said()).to.deep.equal([['warn', undefined]]);
   });
 
+  it('are asked for once by many callers at once, and again where the one that asks gives up', async () => {
+    const first = new AbortController();
+    const answer = Promise.withResolvers<string>();
+    const asking: AbortSignal[] = [];
+    const client = {
+      whoAmI: async (by: AbortSignal) => {
+        asking.push(by);
+        if (by === first.signal) throw await answer.promise.then(() => new Error('given up'));
+        return 'pilot@pool.test';
+      },
+    };
+    owners = new Owners({ client, clock, log, submissionHost: 'S', fresh });
+    const given = owners.part([job(0, 'pilot')], first.signal).catch((error: unknown) => error);
+    const others = [1, 2].map((proc) => owners.part([job(proc, 'pilot')], signal));
+    first.abort();
+    answer.resolve('');
+    expect(await given).to.have.property('message', 'given up');
+    for (const { ours } of await Promise.all(others)) expect(ours).to.have.length(1);
+    expect(asking).to.deep.equal([first.signal, signal]);
+  });
+
   it('count for nothing while the schedd does not say who thresher is', async () => {
     user = new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
     expect(await ours('pilot', 'games')).to.deep.equal([]);
