@@ -37,7 +37,15 @@ describe('the computing element of a worker', () => {
 
   /** The schedd shows one job of the worker, with these attributes. */
   function showJob(client: HTCondorSchedd['client'], attributes: object): void {
-    const ad = { ClusterId: 12, ProcId: 0, harvesterWorkerID: '7', JobStatus: 1, ...attributes };
+    const ad = {
+      ClusterId: 12,
+      ProcId: 0,
+      harvesterWorkerID: '7',
+      JobStatus: 1,
+      Owner: 'pilot',
+      ...attributes,
+    };
+    client.whoAmI = async () => 'pilot@pool.test';
     client.queueAs = async (read) => [read(ad)].filter((one) => one !== undefined);
   }
 
