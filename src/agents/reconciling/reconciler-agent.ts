@@ -42,8 +42,10 @@ export function judge(
   configId: (queue: string) => number | undefined,
 ): Verdict {
   const { identity, handle, observation } = found;
-  if (identity === undefined)
-    return { kind: 'orphan', why: found.damage ?? 'its mark does not say which worker it is' };
+  if (identity === undefined) {
+    const why = found.damage ?? 'its mark does not say which worker it is';
+    return { kind: 'orphan', why, ...(found.isDoubtful === true && { doubtful: true }) };
+  }
   if (row !== undefined) {
     const over = observation !== undefined && isFinal(observation.status);
     if (row.swept) return { kind: 'orphan', why: `its worker was ${row.status} and swept` };

@@ -33,6 +33,8 @@ export interface Found {
   };
   /** Why its mark does not name a worker. */
   readonly damage?: string;
+  /** It may be the one of a worker all the same: it is shown as an orphan, and never removed as one. */
+  readonly isDoubtful?: true;
   /** Absent when nothing says yet whether it began: it is then settled by `find` like an unconfirmed intent. */
   readonly observation?: Observation;
 }

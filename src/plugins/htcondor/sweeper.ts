@@ -125,7 +125,8 @@ export class HTCondorSweeper implements Sweeper {
         const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
         if (foreign.has(job)) {
           const damage = `it is of user ${fromOutside(owner).slice(0, 200)}, as whom thresher does not submit`;
-          return { place, handle, damage };
+          // That of a worker, if it was submitted with an earlier credential.
+          return { place, handle, damage, isDoubtful: true };
         }
         if (identity === undefined || workerId === undefined) return { place, handle };
         // Its files may never come: whether it is one at all is for the submitter to say.

@@ -321,6 +321,18 @@ describe('the listing of a connection', () => {
     });
   });
 
+  it('hole 1: shows what may be the job of a worker all the same, and never removes it as an orphan', async () => {
+    const { place, handle } = shown(1);
+    listed = [{ place, handle, damage: 'it is of user games', isDoubtful: true }];
+    const removing = agent();
+    await removing.pass();
+    expect((await parts.store.orphans.all()).map(({ why }) => why)).to.deep.equal(['it is of user games']);
+    expect([await removing.removeOrphans(), removed]).to.deep.equal([0, []]);
+    listed = [{ place, handle, damage: 'it is damaged' }];
+    await removing.removeOrphans();
+    expect(removed).to.have.length(1);
+  });
+
   /** The database with a refusal of one worker's row, or of all. */
   const refusing = (refuses: (id: number) => boolean, code?: string) => {
     const adopt = parts.store.workers.adopt.bind(parts.store.workers);

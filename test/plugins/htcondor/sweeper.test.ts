@@ -139,9 +139,11 @@ describe('the sweeper of HTCondor', () => {
     }
     expect(reasons).to.deep.equal([]);
     const listed = await sweeper.list(signal);
-    expect(listed.map(({ identity, damage }) => [identity, damage])).to.deep.equal(
-      [3, 4].map(() => [undefined, 'it is of user games, as whom thresher does not submit']),
-    );
+    const damage = 'it is of user games, as whom thresher does not submit';
+    expect(listed.map(({ identity, ...found }) => [identity, found.damage, found.isDoubtful])).to.deep.equal([
+      [undefined, damage, true],
+      [undefined, damage, true],
+    ]);
   });
 
   it('hole 1: ends the job that a worker was confirmed with, whosever it is', async () => {
