@@ -1,9 +1,10 @@
 import type { Owners } from '../../src/plugins/htcondor/owners.ts';
 
 /** A schedd that does not tell its users apart. */
-export const anyOwner: Pick<Owners, 'part' | 'where'> = {
+export const anyOwner: Pick<Owners, 'part' | 'where' | 'unanswered'> = {
   part: async (jobs) => ({ ours: jobs, others: [] }),
   where: async () => 'true',
+  unanswered: undefined,
 };
 
 /** A `queue` statement with a job for each row; each variable is `$(name)` in the text before it. Values are without commas, and only the last may have blanks. */

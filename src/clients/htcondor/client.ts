@@ -1,6 +1,6 @@
 import { fromOutside } from '../../util/own-secrets.ts';
 import { type AdText, AdTexts, Lines } from './ad-text.ts';
-import { type ActionCounts, actionCounts, plainReason, submittedJobs } from './tool-texts.ts';
+import { type ActionCounts, actionCounts, plainReason, submittedJobs, userOfPing } from './tool-texts.ts';
 import { classAdName, type JobId, jobIdText } from './classad.ts';
 import { HTCondorError } from './errors.ts';
 import { type Ad, JsonObjects } from './json-objects.ts';
@@ -98,16 +98,13 @@ export class HTCondorClient {
 
   /**
    * The user whose jobs those are that we submit now, `NAME@DOMAIN`: by a command of `condor_submit`, for which a schedd authenticates also
-   * where it asks nobody else who he is. Undefined where it does not. @throws HTCondorError
+   * where it asks nobody else who he is. Undefined where it authenticates nobody. @throws HTCondorError also where it maps us to no user
    */
   async whoAmI(signal: AbortSignal): Promise<string | undefined> {
     const args = ['-type', 'SCHEDD', 'QMGMT_WRITE_CMD'];
     const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ask };
     const { stdout } = await this.#tools.succeed(tool, signal);
-    const user = / succeeded as (\S+) to /.exec(stdout)?.[1];
-    if (user !== undefined) return user.endsWith('@unmapped') ? undefined : user;
-    const message = `condor_ping names no user: ${JSON.stringify(stdout.slice(0, 300))}`;
-    throw new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
+    return userOfPing(stdout);
   }
 
   /** Jobs in the queue, whosever they are. @param attributes all if empty */

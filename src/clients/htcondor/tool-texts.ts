@@ -1,4 +1,6 @@
+import { fromOutside } from '../../util/own-secrets.ts';
 import type { JobId } from './classad.ts';
+import { HTCondorError } from './errors.ts';
 
 /** The results of an action, as numbers of jobs. */
 export interface ActionCounts {
@@ -45,4 +47,16 @@ export function actionCounts(text: string): ActionCounts | undefined {
     .slice(1)
     .map(Number);
   return { succeeded, failed, notFound, badStatus, alreadyDone, denied };
+}
+
+/** The user that `condor_ping` names, `NAME@DOMAIN`. Undefined where the schedd authenticates nobody. @throws HTCondorError where it names none */
+export function userOfPing(answer: string): string | undefined {
+  const user = / succeeded as (\S+) to /.exec(answer)?.[1];
+  if (user === 'unauthenticated@unmapped') return undefined;
+  if (user !== undefined && !user.endsWith('@unmapped')) return user;
+  const message =
+    user === undefined
+      ? `condor_ping names no user: ${JSON.stringify(answer.slice(0, 300))}`
+      : `the schedd maps thresher to no user of its own (${fromOutside(user)}): its CERTIFICATE_MAPFILE has to name one`;
+  throw new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
 }

@@ -34,9 +34,9 @@ export const htcondorWorkerErrors = {
   },
   'htcondor-owner': {
     meaning:
-      'A job with the mark of a worker is of another user than the one as whom thresher submits, and thresher never got the number of the job: it cannot tell whether the job is its own, submitted with an earlier credential.',
+      'A job with the mark of a worker is of a user that thresher is not known to have been, and thresher never got the number of the job: it cannot tell whether the job is its own, submitted with an earlier credential.',
     remedy:
-      'If thresher submitted as that user before, let the job end. Else remove it from the queue (`condor_rm`). If the history of the schedd still has it then, end the worker (`thresher kill`): a new one takes its place.',
+      'If the message says that `condor_ping` does not answer, have it do so (`condor_ping -type SCHEDD QMGMT_WRITE_CMD`, as the user of the daemon). If thresher submitted as that user before, let the job end. Else remove it from the queue (`condor_rm`). If the history of the schedd still has it then, end the worker (`thresher kill`): a new one takes its place.',
   },
   'htcondor-held-limit': {
     meaning: '`maxHeldJobs` of the jobs of the queue are held.',

@@ -7,7 +7,7 @@ import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { LogReader, LogRequest, PeekRequest } from '../contracts/log-reader.ts';
 import type { HTCondorSchedd } from './schedd.ts';
-import { jobOfWorker, partedFor, whereCounted, whereWorkers } from './look-up.ts';
+import { jobOfWorker, partedFor, whereOurs, whereWorkers } from './look-up.ts';
 import { jobOf } from './marks.ts';
 import { endOfFile, type OutputFile } from './output-file.ts';
 
@@ -108,8 +108,8 @@ export class HTCondorLogs implements LogReader {
     };
     let jobs = await ours(await client.queue(constraint, attributes, signal), true);
     if (jobs.length === 0) {
-      const counted = `${constraint} && ${await whereCounted(this.#schedd, [worker], signal)}`;
-      jobs = await ours(await client.history(counted, attributes, 2, signal), false);
+      const own = `${constraint} && ${await whereOurs(this.#schedd, [worker], signal)}`;
+      jobs = await ours(await client.history(own, attributes, 2, signal), false);
     }
     const job = jobOfWorker(worker, jobs);
     if (job === undefined) {

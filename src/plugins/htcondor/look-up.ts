@@ -79,18 +79,24 @@ export async function partedFor<J extends Pick<Job, 'id' | 'owner' | 'workerId'>
 
 /**
  * Why nothing can be said of a worker that was never confirmed: thresher may have submitted such a job as another user before. One that was
- * removed is no reason, since it runs no more.
+ * removed is no reason, since it runs no more; but as long as the schedd does not say who thresher is, it may be the worker's own end.
  */
 export function disputed(
-  { submissionHost }: Pick<HTCondorSchedd, 'submissionHost'>,
+  { submissionHost, owners }: Pick<HTCondorSchedd, 'submissionHost' | 'owners'>,
   { workerId, handle }: Confirmed,
   others: readonly Job[],
 ): WorkerError | undefined {
   if (handle !== undefined) return undefined;
-  const job = others.find((one) => one.workerId === workerId && (one.queued || one.ad.JobStatus !== 3));
+  const { unanswered } = owners;
+  const counts = ({ queued, ad }: Job) => queued || ad.JobStatus !== 3 || unanswered !== undefined;
+  const job = others.find((one) => one.workerId === workerId && counts(one));
   if (job === undefined) return undefined;
   const owner = fromOutside(job.owner ?? '').slice(0, 200);
-  const message = `job ${jobIdText(job.id)} on ${submissionHost} has the mark of worker ${workerId}, and is of user ${owner}, who is not the one as whom thresher submits`;
+  const why =
+    unanswered === undefined
+      ? 'who is not the one as whom thresher submits'
+      : `and condor_ping does not say as whom thresher submits: ${unanswered.message}`;
+  const message = `job ${jobIdText(job.id)} on ${submissionHost} has the mark of worker ${workerId}, and is of user ${owner}, ${why}`;
   return { code: 'htcondor-owner', message };
 }
 
@@ -154,53 +160,74 @@ export async function lookUp(
       if (error !== undefined) unsaid.set(worker.workerId, error);
     }
   };
+  type Which = (asked: readonly Confirmed[]) => Promise<string>;
+  const ask = async (asked: readonly Confirmed[], which: Which) => {
+    const { jobs, isWhole } = await inHistory(schedd, asked, await which(asked), signal);
+    add(jobs, asked);
+    return { isWhole, jobs: [...jobs.ours, ...jobs.others] };
+  };
+  /** One job for each is the rule; where one has several, they take the places of others, who are asked for again. */
+  const askOn = async (which: Which, missing: () => readonly Confirmed[]) => {
+    for (let asked = missing(); asked.length > 0;) {
+      const { isWhole, jobs } = await ask(asked, which);
+      if (isWhole) return;
+      const left = missing();
+      // The same question would get the same answer, again and again.
+      if (left.length === asked.length)
+        for (const { workerId } of left)
+          if (!unsaid.has(workerId)) unsaid.set(workerId, hidden(schedd, jobs));
+      asked = left.length === asked.length ? [] : left;
+    }
+  };
+  const ours: Which = (asked) => whereOurs(schedd, asked, signal);
+  const theirs: Which = async (asked) => whereDisputed(schedd, asked);
+  const both: Which = async (asked) => `(${await ours(asked)} || ${await theirs(asked)})`;
   for (const some of portions(workers)) {
     add(await queuedOf(schedd, some, 'true', signal), some);
-    const missing = () => some.filter(({ workerId }) => !found.has(workerId) && !unsaid.has(workerId));
-    let asked = missing();
-    while (options.history && asked.length > 0) {
-      // One job for each is the rule; where one has several, they take the places of others, who are asked for again.
-      const limit = asked.length;
-      const { jobs, count } = await inHistory(schedd, asked, limit, signal);
-      add(jobs, asked);
-      if (count < limit) break;
-      asked = missing();
-      // The same question would get the same answer, again and again.
-      if (asked.length === limit) {
-        const { ours, others } = jobs;
-        for (const { workerId } of asked) unsaid.set(workerId, hidden(schedd, [...ours, ...others]));
-        break;
-      }
-    }
+    const missing = some.filter(({ workerId }) => !found.has(workerId));
+    // One question is enough, but where somebody has filled its answer: that must hide no job of ours.
+    if (!options.history || missing.length === 0 || (await ask(missing, both)).isWhole) continue;
+    await askOn(ours, () => missing.filter(({ workerId }) => !found.has(workerId)));
+    const isUnsaid = ({ workerId, handle }: Confirmed) =>
+      handle === undefined && !found.has(workerId) && !unsaid.has(workerId);
+    await askOn(theirs, () => missing.filter(isUnsaid));
   }
-  for (const workerId of found.keys()) unsaid.delete(workerId);
+  // A half is no reason to be sure: the job of another user may be the whole one, of an earlier credential.
+  for (const [workerId, jobs] of found)
+    if (jobs.some((job) => !isHalf(job) && !wasNeverWhole(job))) unsaid.delete(workerId);
   return { jobs: found, unsaid };
 }
 
+/** As many as there are workers, at most. */
 async function inHistory(
   schedd: HTCondorSchedd,
   workers: readonly Confirmed[],
-  limit: number,
+  which: string,
   signal: AbortSignal,
-): Promise<{ readonly jobs: Parted<Job>; readonly count: number }> {
+): Promise<{ readonly jobs: Parted<Job>; readonly isWhole: boolean }> {
   const workerIds = workers.map(({ workerId }) => workerId);
-  const constraint = `${whereWorkers(workerIds)} && ${await whereCounted(schedd, workers, signal)}`;
+  const constraint = `${whereWorkers(workerIds)} && ${which}`;
+  const limit = workers.length;
   const ads = await schedd.client.history(`${schedd.mine} && ${constraint}`, followed, limit, signal);
   const jobs = ads.flatMap((ad) => jobOf(ad, false) ?? []);
   const marked = await withWorkers(schedd, jobs, { where: 'history', constraint, workerIds }, signal);
-  return { jobs: await partedFor(schedd, workers, marked, signal), count: ads.length };
+  return { jobs: await partedFor(schedd, workers, marked, signal), isWhole: ads.length < limit };
 }
 
-/** Leaves out of a limited answer what other users put there, but for what makes it doubtful whether a worker has a job (`disputed`). */
-export async function whereCounted(
+/** Of the jobs of these workers those that are ours: a limited answer is not filled by those of other users. */
+export async function whereOurs(
   { owners }: Pick<HTCondorSchedd, 'owners'>,
   workers: readonly Confirmed[],
   signal: AbortSignal,
 ): Promise<string> {
   const ids = workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
+  return `(${whereJobs(ids)} || ${await owners.where(signal)})`;
+}
+
+/** Jobs that make it doubtful whether a worker has one, as `disputed` says it. */
+function whereDisputed({ owners }: Pick<HTCondorSchedd, 'owners'>, workers: readonly Confirmed[]): string {
   const open = workers.filter(({ handle }) => handle === undefined).map(({ workerId }) => workerId);
-  const disputable = `(${whereWorkers(open)} && JobStatus =!= 3)`;
-  return `(${await owners.where(signal)} || ${whereJobs(ids)} || ${disputable})`;
+  return `(${whereWorkers(open)}${owners.unanswered === undefined ? ' && JobStatus =!= 3' : ''})`;
 }
 
 /** Why nothing can be said of workers: these jobs fill the answer of the history, and are nobody's. */

@@ -1,16 +1,21 @@
+import { dirname } from 'node:path';
 import type { HTCondorClient } from '../../clients/htcondor/client.ts';
 import { classAdString, jobIdText } from '../../clients/htcondor/classad.ts';
-import { isHTCondorError } from '../../clients/htcondor/errors.ts';
+import { type HTCondorError, isHTCondorError } from '../../clients/htcondor/errors.ts';
 import type { Clock } from '../../util/clock.ts';
+import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
+import { NotPlainFile, readPlainFile } from '../../util/plain-file.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Log } from '../contracts/context.ts';
 import type { Job } from './marks.ts';
 
-/** The schedd is asked no sooner again who thresher is, ms. */
-const askInterval = 60_000;
+/** How soon the schedd is asked again who thresher is, ms. */
+const askInterval = { once: 60_000, unanswered: 5000 };
 /** The most users that the log names. */
 const mostNamed = 1000;
+/** bytes */
+const longestFile = 65_536;
 
 export interface OwnersParts {
   readonly client: Pick<HTCondorClient, 'whoAmI'>;
@@ -19,12 +24,14 @@ export interface OwnersParts {
   readonly submissionHost: string;
   /** Jobs whose number `condor_submit` gave to this daemon of late, by `cluster.proc`. */
   readonly fresh: ReadonlyMap<string, unknown>;
+  /** In the state directory: the users that thresher was so far. */
+  readonly file: string;
 }
 
 /** Jobs that have the marks of this factory. */
 export interface Parted<J> {
   readonly ours: readonly J[];
-  /** Those of other users. A job of ours may be among them, if it was submitted as a user that thresher is no more. */
+  /** Those of other users. A job of ours may be among them, if it was submitted as a user that is not known any more. */
   readonly others: readonly J[];
 }
 
@@ -35,11 +42,14 @@ export interface Parted<J> {
  */
 export class Owners {
   readonly #parts: OwnersParts;
-  /** Without their domains. */
+  /** Without their domains, as `Owner` has none: two users of one name share its account on the machine, and their files. */
   readonly #known = new Set<string>();
+  /** How many of them the file has. Undefined: it was not read yet. */
+  #kept: number | undefined;
   readonly #named = new Set<string>();
-  /** Of a schedd that authenticates nobody nothing can be told by owners. */
+  /** A schedd that authenticates nobody gives all jobs the same owner, or any. */
   #answer: 'none' | 'unauthenticated' | 'user' = 'none';
+  #unanswered: HTCondorError | undefined;
   #asking: Promise<void> | undefined;
   /** Monotonic ms. */
   #askedAt = -Infinity;
@@ -48,31 +58,34 @@ export class Owners {
     this.#parts = parts;
   }
 
-  /** As long as the schedd has not said who thresher is, all jobs are those of others. */
+  /** Why this daemon has no answer yet who thresher is, though it asked. The users that it was before are known even so. */
+  get unanswered(): HTCondorError | undefined {
+    return this.#unanswered;
+  }
+
+  /** @throws what the file system says: without the users that thresher was, its own jobs would be those of others */
   async part<J extends Pick<Job, 'id' | 'owner'>>(
     jobs: readonly J[],
     signal: AbortSignal,
   ): Promise<Parted<J>> {
-    if (jobs.some((job) => !this.#isOurs(job))) await this.#ask(signal);
-    const ours: J[] = [];
-    const others: J[] = [];
-    for (const job of jobs) (this.#isOurs(job) ? ours : others).push(job);
+    await this.#recall();
+    for (const { id, owner = '' } of jobs)
+      if (owner !== '' && this.#parts.fresh.has(jobIdText(id))) this.#known.add(nameOf(owner));
+    const isKnown = ({ owner = '' }: Pick<Job, 'owner'>) => this.#known.has(nameOf(owner));
+    if (!jobs.every(isKnown)) await this.#ask(signal);
+    await this.#keep();
+    if (this.#answer === 'unauthenticated') return { ours: jobs, others: [] };
+    const others = jobs.filter((job) => !isKnown(job));
     for (const job of others) this.#name(job);
-    return { ours, others };
+    return { ours: jobs.filter(isKnown), others };
   }
 
-  /** Part of a constraint that jobs of ours fulfil by their owner. */
+  /** Part of a constraint that jobs of ours fulfil by their owner; `true` where all do. It is an error for a job without an owner. @throws as `part` does */
   async where(signal: AbortSignal): Promise<string> {
+    await this.#recall();
     if (this.#answer === 'none') await this.#ask(signal);
     if (this.#answer === 'unauthenticated') return 'true';
-    return `member(Owner, {${[...this.#known].map(classAdString).join(',')}})`;
-  }
-
-  #isOurs({ id, owner = '' }: Pick<Job, 'id' | 'owner'>): boolean {
-    if (this.#answer === 'unauthenticated') return true;
-    const name = nameOf(owner);
-    if (!this.#known.has(name) && this.#parts.fresh.has(jobIdText(id))) this.#known.add(name);
-    return this.#known.has(name);
+    return `member(splitUserName(Owner)[0], {${[...this.#known].map(classAdString).join(',')}})`;
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
@@ -81,7 +94,8 @@ export class Owners {
       await this.#asking.catch(() => undefined);
       signal.throwIfAborted();
     }
-    if (this.#parts.clock.monotonic() - this.#askedAt < askInterval) return;
+    const interval = this.#answer === 'none' ? askInterval.unanswered : askInterval.once;
+    if (this.#parts.clock.monotonic() - this.#askedAt < interval) return;
     this.#asking = this.#askNow(signal).finally(() => {
       this.#asking = undefined;
     });
@@ -97,12 +111,37 @@ export class Owners {
         this.#answer = 'unauthenticated';
         log.warn('the schedd authenticates nobody: the marks alone say whose a job is', { submissionHost });
       } else if (user !== undefined) this.#answer = 'user';
+      this.#unanswered = undefined;
     } catch (error) {
       if (signal.aborted || !isHTCondorError(error)) throw error;
-      const facts = { submissionHost, ...toReason(error) };
-      log.warn('the schedd does not say which user thresher is: only jobs whose number it has count', facts);
+      if (this.#answer === 'none') {
+        if (this.#unanswered?.message !== error.message)
+          log.warn('the schedd does not say which user thresher is', { submissionHost, ...toReason(error) });
+        this.#unanswered = error;
+      }
     }
     this.#askedAt = clock.monotonic();
+  }
+
+  async #recall(): Promise<void> {
+    if (this.#kept !== undefined) return;
+    const names = await readNames(this.#parts.file);
+    for (const name of names) this.#known.add(name);
+    this.#kept ??= names.length;
+  }
+
+  /** What is not on the disk is known all the same, and is written with the next look. */
+  async #keep(): Promise<void> {
+    const names = [...this.#known].toSorted();
+    if (names.length === this.#kept) return;
+    const { file, log } = this.#parts;
+    try {
+      await ensureDirectory(dirname(file));
+      await writeFileAtomically(file, `${JSON.stringify(names)}\n`);
+      this.#kept = names.length;
+    } catch (error) {
+      log.warn('the users that thresher is on a schedd are not kept', { file, ...toReason(error) });
+    }
   }
 
   #name({ id, owner = '' }: Pick<Job, 'id' | 'owner'>): void {
@@ -117,4 +156,17 @@ export class Owners {
 /** A user without the domain. */
 export function nameOf(user: string): string {
   return user.split('@', 1)[0] ?? user;
+}
+
+/** None where the file is not as thresher wrote it: users are learnt anew. */
+async function readNames(file: string): Promise<readonly string[]> {
+  try {
+    const { bytes } = await readPlainFile(file, { largest: longestFile, links: 'refuse' });
+    const read: unknown = JSON.parse(bytes.toString('utf8'));
+    const names: readonly unknown[] = Array.isArray(read) ? read : [];
+    return names.filter((name): name is string => typeof name === 'string' && name !== '');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT') || error instanceof SyntaxError || error instanceof NotPlainFile) return [];
+    throw error;
+  }
 }

@@ -71,13 +71,14 @@ export class HTCondorSchedd {
     this.removals = new Removals(this.submissionHost);
     this.factoryId = factoryId;
     this.mine = whereIs(marks.factory, factoryId);
-    const { client, submissionHost, fresh } = this;
-    this.owners = new Owners({ client, clock, log, submissionHost, fresh });
     const directory = join(stateDir, 'htcondor');
     // One for all schedds: the first listing ends what an earlier daemon left, and must spare what this one began on another schedd.
     const submits = join(directory, 'submits');
     this.submits = share(submits, () => new Submits(submits, clock));
     const name = this.submissionHost.replaceAll(/[^\w.@-]/g, '_');
+    const { client, submissionHost, fresh } = this;
+    const file = join(directory, 'owners', `${name}.json`);
+    this.owners = new Owners({ client, clock, log, submissionHost, fresh, file });
     this.bundles = new Bundles(join(directory, 'payloads', name));
     const lane = `${everywhere}${this.submissionHost}`;
     this.files = new FileLane({ clock, name: lane, atOnce: filesAtOnce, timeoutMs: fileTimeout });

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
-import { isHTCondorError } from '../../clients/htcondor/errors.ts';
+import { HTCondorError } from '../../clients/htcondor/errors.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
@@ -10,7 +10,7 @@ import type { HTCondorSchedd } from './schedd.ts';
 import { disputed, followed, inQueue, isHalf, queuedOf } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
-import { fetchSpooled } from './output/spooled.ts';
+import { SpooledOutputs } from './output/spooled.ts';
 import type { HTCondorDaemon } from './schema.ts';
 import { stateOf } from './state/job-state.ts';
 import { isRemoved, removalReasonOf } from './state/removals.ts';
@@ -27,10 +27,6 @@ const patience = { kill: 5000, remove: 20_000 };
 const pauses = { first: 200, longest: 2000 };
 /** Jobs of one command: an argument has its longest, and a schedd does nothing else meanwhile. */
 const atOnce = 500;
-/** Jobs whose output is fetched by one command: few, so that what came before time was over has come for good. */
-const fetchedAtOnce = 50;
-/** Failures of single jobs after which the files of all jobs are the matter, such as a full disk. */
-const mostAlone = 5;
 
 const removalAttributes: readonly string[] = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'HoldReason'],
@@ -38,11 +34,6 @@ const removalAttributes: readonly string[] = [
 ];
 
 const [removed, completed] = [3, 4];
-
-/** Whether the schedd answered, and the files of some job were the matter. */
-function isOfFiles(error: unknown): boolean {
-  return isHTCondorError(error, 'condor-failed', 'condor-disk-full');
-}
 
 /** The sweeper waits for an end that comes by itself; one that an operator has to see to is a failure. */
 function keptOr(reason: WorkerError): GoneOutcome {
@@ -52,11 +43,11 @@ function keptOr(reason: WorkerError): GoneOutcome {
 /** Removes jobs many at once by their marks, and says gone when the queue has them no more. */
 export class HTCondorSweeper implements Sweeper {
   readonly #parts: SweeperParts;
-  /** Workers whose output could not be fetched by a command of its own: their turn is last. */
-  readonly #unfetchable = new Set<number>();
+  readonly #spooled: SpooledOutputs;
 
   constructor(parts: SweeperParts) {
     this.#parts = parts;
+    this.#spooled = new SpooledOutputs(parts);
   }
 
   async kill(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
@@ -86,7 +77,7 @@ export class HTCondorSweeper implements Sweeper {
     // A job submitted after the removal would run: each `condor_submit` has to have ended first.
     const unfinished = await schedd.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
     const ended = workers.filter(({ workerId }) => !unfinished.has(workerId));
-    const unfetched = isUnwanted ? new Map<number, WorkerError>() : await this.#fetch(ended, signal);
+    const unfetched = isUnwanted ? new Map<number, WorkerError>() : await this.#spooled.fetch(ended, signal);
     const awaited = isUnwanted ? new Map<number, WorkerError>() : await this.#awaited(ended, unfetched);
     const over = ended.filter(({ workerId }) => !awaited.has(workerId));
     const how = { which: 'true', patience: patience.remove };
@@ -97,7 +88,7 @@ export class HTCondorSweeper implements Sweeper {
     for (const { workerId, queue, configId } of over) {
       if (outcomes.get(workerId)?.kind !== 'gone') continue;
       schedd.refused.delete(workerId);
-      this.#unfetchable.delete(workerId);
+      this.#spooled.forget(workerId);
       const { configDir = '', sweeper } = daemon.queue(queue, configId) ?? {};
       if (sweeper?.preparatorBasePath === undefined) continue;
       const directory = join(resolve(configDir, sweeper.preparatorBasePath), String(workerId));
@@ -116,6 +107,12 @@ export class HTCondorSweeper implements Sweeper {
     const jobs = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
     const now = daemon.clock.now();
     const { others } = await schedd.owners.part(jobs, signal);
+    const { unanswered } = schedd.owners;
+    // Workers of a database that was lost would be taken for jobs of others, and be started a second time.
+    if (others[0] !== undefined && unanswered !== undefined) {
+      const message = `it cannot be said whose ${others.length} jobs on ${schedd.submissionHost} are, such as ${jobIdText(others[0].id)}: ${unanswered.message}`;
+      throw new HTCondorError({ code: unanswered.code, message, maybeDone: false });
+    }
     const foreign = new Set(others);
     return jobs
       .filter((job) => job.ad.JobStatus !== removed)
@@ -125,7 +122,7 @@ export class HTCondorSweeper implements Sweeper {
         const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
         if (foreign.has(job)) {
           const damage = `it is of user ${fromOutside(owner).slice(0, 200)}, as whom thresher does not submit`;
-          // That of a worker, if it was submitted with an earlier credential.
+          // thresher may have submitted it, as a user that it was before its state directory was made.
           return { place, handle, damage, isDoubtful: true };
         }
         if (identity === undefined || workerId === undefined) return { place, handle };
@@ -263,49 +260,5 @@ export class HTCondorSweeper implements Sweeper {
       if (left.length === 0 || signal.aborted || clock.monotonic() + pause > deadline) return left;
       await clock.sleep(pause, signal);
     }
-  }
-
-  /** The output of spooled jobs goes with them. @returns workers whose output could not be fetched, and why */
-  async #fetch(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, WorkerError>> {
-    const { schedd, daemon } = this.#parts;
-    const unfetched = new Map<number, WorkerError>();
-    let alone = 0;
-    const late = ({ workerId }: Worker) => Number(this.#unfetchable.has(workerId));
-    const all = workers.toSorted((a, b) => late(a) - late(b));
-    const left = Array.from({ length: Math.ceil(all.length / fetchedAtOnce) }, (_, at) =>
-      all.slice(at * fetchedAtOnce, (at + 1) * fetchedAtOnce),
-    );
-    for (let some = left.shift(); some !== undefined; some = left.shift()) {
-      try {
-        signal.throwIfAborted();
-        await fetchSpooled(this.#parts, some, signal);
-      } catch (error) {
-        const reason = toReason(error);
-        if (some.length > 1 && isOfFiles(error) && alone < mostAlone) {
-          // The command ends at the first file that it cannot write: the others must not wait for that one.
-          const half = Math.ceil(some.length / 2);
-          left.unshift(some.slice(0, half), some.slice(half));
-          continue;
-        }
-        if (some.length === 1) alone++;
-        for (const { workerId } of some) {
-          unfetched.set(workerId, reason);
-          if (some.length === 1) this.#unfetchable.add(workerId);
-        }
-      }
-    }
-    for (const { workerId } of all) if (!unfetched.has(workerId)) this.#unfetchable.delete(workerId);
-    // A log that cannot be had must not keep its job for ever: only what a source awaits does.
-    for (const [code, some] of Map.groupBy(unfetched, ([, reason]) => reason.code)) {
-      const workerIds = some.slice(0, 10).map(([workerId]) => workerId);
-      daemon.log.warn('output of spooled jobs could not be fetched', {
-        schedd: schedd.submissionHost,
-        workers: some.length,
-        workerIds,
-        code,
-        message: some[0]?.[1].message,
-      });
-    }
-    return unfetched;
   }
 }

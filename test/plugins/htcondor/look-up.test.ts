@@ -1,12 +1,15 @@
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { whereJobs } from '../../../src/clients/htcondor/classad.ts';
-import { lookUp, portions, whereWorkers } from '../../../src/plugins/htcondor/look-up.ts';
+import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
+import { halfReason, lookUp, portions, whereWorkers } from '../../../src/plugins/htcondor/look-up.ts';
 import { marks } from '../../../src/plugins/htcondor/marks.ts';
 import { Owners } from '../../../src/plugins/htcondor/owners.ts';
 import { find } from '../../../src/plugins/htcondor/submitting/fence.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { anyOwner } from '../../support/condor-jobs.ts';
 import { recordingLog, workerOf } from '../../support/samples.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 /** bytes, with its end. Source: MAX_ARG_STRLEN of Linux. */
 const longestArgument = 128 * 1024;
@@ -108,7 +111,9 @@ describe('jobs whose mark is an expression', () => {
       .to.include({ kind: 'found' })
       .and.to.have.nested.property('handle.batchID', '3.0');
     expect(outcomes.get(14)).to.deep.equal({ kind: 'absent' });
-    expect(asked).to.deep.equal(['queue', 'history', 'values of the history', 'history']);
+    // The last two are about the third alone: its own jobs, and those of others.
+    const few = ['queue', 'history', 'values of the history', 'history', 'history'];
+    expect(asked).to.deep.equal(few);
   });
 
   it('hole 8: are found in the queue: a second job for their workers must not be made', async () => {
@@ -126,7 +131,8 @@ describe('jobs whose mark is an expression', () => {
     expect([...jobs.keys()]).to.deep.equal([13]);
     expect([...unsaid.keys()]).to.deep.equal([12]);
     expect(unsaid.get(12)?.message).to.contain('5.0').and.to.contain(marks.worker);
-    expect(asked).to.deep.equal(['queue', 'history', 'values of the history']);
+    const look = ['history', 'values of the history'];
+    expect(asked).to.deep.equal(['queue', ...look, ...look]);
     const outcomes = await found(scheddOf({ ended, queued }), 12, 13);
     expect(outcomes.get(12)).to.deep.include({ kind: 'unknown', error: unsaid.get(12) });
     expect(outcomes.get(13)).to.include({ kind: 'found' });
@@ -142,7 +148,7 @@ describe('jobs whose mark is an expression', () => {
     });
     const { unsaid } = await lookUp(schedd, [workerOf(12), workerOf(13)], signal, { history: true });
     expect([...unsaid.keys()]).to.deep.equal([12, 13]);
-    expect(asked).to.deep.equal(['queue', 'history']);
+    expect(asked).to.deep.equal(['queue', 'history', 'history']);
   });
 });
 
@@ -156,7 +162,10 @@ describe('jobs of other users that have the marks of workers', () => {
     [marks.worker]: `${workerId}`,
     ...ad,
   });
+  const random = '/Expr(string(random()))/';
   let limits: number[];
+  /** What `condor_ping` says; an error: that it fails. */
+  let user: string | Error;
 
   /** A schedd that answers with these, up to the limit, and leaves out by owner what it is told to. */
   function scheddOf({ queued = [], ended = [] }: { queued?: object[]; ended?: ReturnType<typeof job>[] }) {
@@ -164,17 +173,28 @@ describe('jobs of other users that have the marks of workers', () => {
       queueAs: async (read: (ad: object) => unknown) => queued.map(read),
       history: async (constraint: string, _: unknown, limit: number) => {
         limits.push(limit);
+        const names = (list: string | undefined, mark: string) =>
+          list !== undefined && (mark === random || list.includes(`"${mark}"`));
+        const [, asked] = /^true && member\(harvesterWorkerID, (\{.*?\})\) && /.exec(constraint) ?? [];
+        const [, open, notRemoved] =
+          /[&|] \(member\(harvesterWorkerID, (\{.*?\})\)( && JobStatus =!= 3)?\)/.exec(constraint) ?? [];
+        const [, owners] = /member\(splitUserName\(Owner\)\[0\], (\{.*?\})\)/.exec(constraint) ?? [];
         const isAsked = (one: ReturnType<typeof job>) =>
-          constraint.split('&&')[1]?.includes(`"${one[marks.worker]}"`) === true &&
-          (one.Owner === 'pilot' ||
-            constraint.includes(`ClusterId == ${one.ClusterId} `) ||
-            (one.JobStatus !== 3 &&
-              constraint.split('||').at(-1)?.includes(`"${one[marks.worker]}"`) === true));
+          names(asked, one[marks.worker]) &&
+          (owners?.includes(`"${one.Owner}"`) === true ||
+            constraint.includes(`(ClusterId == ${one.ClusterId} `) ||
+            (names(open, one[marks.worker]) && (one.JobStatus !== 3 || notRemoved === undefined)));
         return ended.filter(isAsked).slice(0, limit);
       },
+      evaluated: async () => [],
     };
     const parts = { clock: systemClock, log: recordingLog(), submissionHost: 'S', fresh: new Map() };
-    const owners = new Owners({ ...parts, client: { whoAmI: async () => 'pilot@pool.test' } });
+    const whoAmI = async () => {
+      if (user instanceof Error) throw user;
+      return user;
+    };
+    const file = join(temporaryDirectory(), 'owners.json');
+    const owners = new Owners({ ...parts, client: { whoAmI }, file });
     return { client, mine: 'true', submissionHost: 'S', owners } as never;
   }
   const look = async (schedd: never, ...workers: ReturnType<typeof workerOf>[]) => {
@@ -185,7 +205,7 @@ describe('jobs of other users that have the marks of workers', () => {
     workerOf(id, { handle: { batchID, submissionHost: 'S' } });
 
   beforeEach(() => {
-    limits = [];
+    [limits, user] = [[], 'pilot@pool.test'];
   });
 
   it('hole 1: leave one that was never confirmed unknown, and no other', async () => {
@@ -216,5 +236,43 @@ describe('jobs of other users that have the marks of workers', () => {
     ]);
     expect(limits).to.deep.equal([2]);
     expect(await look(scheddOf({ ended }), workerOf(1), workerOf(2))).to.deep.equal(['htcondor-owner', 1]);
+  });
+
+  it('hide no job of ours behind them, whether or not its worker was confirmed', async () => {
+    const theirs = [1, 2, 3, 4].map((at) => job(10 + at, 1));
+    const ended = [...theirs, job(20, 1, { Owner: 'pilot' }), job(21, 2, { Owner: 'pilot' })];
+    expect(await look(scheddOf({ ended }), workerOf(1), confirmed(2, '21.0'))).to.deep.equal([1, 1]);
+    const queued = [job(3, 1, { JobStatus: 1 })];
+    expect(await look(scheddOf({ queued, ended }), workerOf(1)), 'nor one in the queue').to.deep.equal([1]);
+    const marked = theirs.map((one) => ({ ...one, [marks.worker]: random }));
+    const workers = [workerOf(1), confirmed(2, '21.0'), confirmed(3, '9.0'), workerOf(4)];
+    expect(await look(scheddOf({ ended: [...marked, ...ended.slice(4)] }), ...workers)).to.deep.equal([
+      ...[1, 1, undefined, 'condor-answer'],
+    ]);
+  });
+
+  it('leave a worker unknown that has but a half of its own', async () => {
+    const half = { Owner: 'pilot', JobStatus: 5, HoldReasonCode: 16 };
+    const removed = { Owner: 'pilot', JobStatus: 3, RemoveReason: halfReason };
+    const queued = [
+      job(3, 1, half),
+      job(4, 1, { JobStatus: 1 }),
+      job(5, 2, removed),
+      job(6, 2, { JobStatus: 1 }),
+    ];
+    const workers = [workerOf(1), workerOf(2)];
+    const { jobs, unsaid } = await lookUp(scheddOf({ queued }), workers, signal, { history: true });
+    expect([...jobs.keys()], 'it is to be removed').to.deep.equal([1, 2]);
+    expect([...unsaid.values()].map(({ code }) => code)).to.deep.equal(['htcondor-owner', 'htcondor-owner']);
+  });
+
+  it('may be ours, removed or not, while the schedd does not say who thresher is', async () => {
+    user = new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
+    const ended = [job(5, 1, { JobStatus: 3 }), job(6, 2), job(7, 3)];
+    const workers = [workerOf(1), workerOf(2), confirmed(3, '7.0'), confirmed(4, '8.0')];
+    const schedd = scheddOf({ ended });
+    expect(await look(schedd, ...workers)).to.deep.equal(['htcondor-owner', 'htcondor-owner', 1, undefined]);
+    const { unsaid } = await lookUp(schedd, workers, signal, { history: true });
+    expect(unsaid.get(1)?.message).to.contain('condor_ping does not say').and.to.contain('away');
   });
 });

@@ -1,8 +1,11 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import { Owners } from '../../../src/plugins/htcondor/owners.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
+import { removeDirectory, temporaryDirectory } from '../../support/temporary.ts';
 
 describe('the owners of jobs with our marks', () => {
   const { signal } = new AbortController();
@@ -13,8 +16,12 @@ describe('the owners of jobs with our marks', () => {
   let user: string | undefined | Error;
   let asked: number;
   let owners: Owners;
+  let file: string;
+  /** The next daemon of this state directory. */
+  let restart: () => Owners;
 
   beforeEach(() => {
+    file = join(temporaryDirectory(), 'owners/S.json');
     clock = new ManualClock();
     log = recordingLog();
     fresh = new Map();
@@ -26,9 +33,11 @@ describe('the owners of jobs with our marks', () => {
         return user;
       },
     };
-    owners = new Owners({ client, clock, log, submissionHost: 'S', fresh });
+    restart = () => new Owners({ client, clock, log, submissionHost: 'S', fresh, file });
+    owners = restart();
   });
 
+  const away = () => new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
   const job = (proc: number, owner: string | undefined) => ({ id: { cluster: 7, proc }, owner });
   const ours = async (...names: readonly (string | undefined)[]) => {
     const jobs = names.map((owner, proc) => job(proc, owner));
@@ -43,7 +52,7 @@ describe('the owners of jobs with our marks', () => {
     await clock.advance(120_000);
     expect(await ours('pilot', 'pilot@pool.test')).to.have.length(2);
     expect(asked).to.equal(1);
-    expect(await owners.where(signal)).to.equal('member(Owner, {"pilot"})');
+    expect(await owners.where(signal)).to.equal('member(splitUserName(Owner)[0], {"pilot"})');
   });
 
   it('are asked for anew where another is met, once a minute: thresher may be another user by now', async () => {
@@ -64,17 +73,59 @@ describe('the owners of jobs with our marks', () => {
   });
 
   it('are also those of jobs that were just submitted: a superuser may name another owner', async () => {
-    fresh.set('7.0', {});
-    expect(await ours('mapped', 'games')).to.deep.equal(['mapped']);
+    fresh.set('7.1', {});
+    expect(await ours('mapped', 'mapped', 'games'), 'whatever job comes first').to.have.length(2);
     fresh.clear();
     expect(await ours('mapped')).to.deep.equal(['mapped']);
+    // A job without an owner says nothing of others without one.
+    fresh.set('7.0', {});
+    expect(await ours(undefined, undefined)).to.deep.equal([]);
   });
 
-  it('are not told apart on a schedd that authenticates nobody', async () => {
+  it('are known after a restart, also where thresher has become another user', async () => {
+    fresh.set('7.1', {});
+    expect(await ours('pilot', 'mapped')).to.have.length(2);
+    fresh.clear();
+    user = 'second@pool.test';
+    owners = restart();
+    expect(await ours('pilot', 'mapped', 'second', 'games')).to.deep.equal(['pilot', 'mapped', 'second']);
+    user = away();
+    owners = restart();
+    expect(await ours('pilot', 'mapped', 'second', 'games')).to.deep.equal(['pilot', 'mapped', 'second']);
+    expect(await owners.where(signal)).to.contain('{"mapped","pilot","second"}');
+  });
+
+  it('are learnt anew where their file is not as thresher wrote it, and kept once the disk takes them', async () => {
+    expect(await ours('pilot')).to.have.length(1);
+    for (const text of ['{', '{"pilot":1}', 'null', '[1,"",{}]']) {
+      writeFileSync(file, text);
+      owners = restart();
+      expect(await ours('pilot', 'games')).to.deep.equal(['pilot']);
+      expect(readFileSync(file, 'utf8')).to.equal('["pilot"]\n');
+    }
+    removeDirectory(dirname(file));
+    writeFileSync(dirname(file), '');
+    owners = restart();
+    const failure = await ours('pilot').catch((error: unknown) => error);
+    expect(failure, 'they are not the jobs of others for that').to.have.property('code', 'ENOTDIR');
+    rmSync(dirname(file));
+    mkdirSync(file, { recursive: true });
+    expect(await ours('pilot')).to.deep.equal(['pilot']);
+    expect(said().at(-1)?.[0]).to.equal('warn');
+    removeDirectory(file);
+    expect(await ours('pilot')).to.deep.equal(['pilot']);
+    expect(readFileSync(file, 'utf8')).to.equal('["pilot"]\n');
+  });
+
+  it('are not told apart on a schedd that authenticates nobody, as long as it does so', async () => {
     user = undefined;
     expect(await ours('games', undefined)).to.deep.equal(['games', undefined]);
     expect(await owners.where(signal)).to.equal('true');
     expect(said()).to.deep.equal([['warn', undefined]]);
+    user = 'pilot@pool.test';
+    await clock.advance(60_000);
+    expect(await ours('games', 'pilot')).to.deep.equal(['pilot']);
+    expect(await owners.where(signal)).to.contain('{"pilot"}');
   });
 
   it('are asked for once by many callers at once, and again where the one that asks gives up', async () => {
@@ -88,7 +139,7 @@ describe('the owners of jobs with our marks', () => {
         return 'pilot@pool.test';
       },
     };
-    owners = new Owners({ client, clock, log, submissionHost: 'S', fresh });
+    owners = new Owners({ client, clock, log, submissionHost: 'S', fresh, file });
     const given = owners.part([job(0, 'pilot')], first.signal).catch((error: unknown) => error);
     const others = [1, 2].map((proc) => owners.part([job(proc, 'pilot')], signal));
     first.abort();
@@ -98,14 +149,23 @@ describe('the owners of jobs with our marks', () => {
     expect(asking).to.deep.equal([first.signal, signal]);
   });
 
-  it('count for nothing while the schedd does not say who thresher is', async () => {
-    user = new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
+  it('are those that are known while the schedd does not say who thresher is, and it is asked again soon', async () => {
+    user = away();
     expect(await ours('pilot', 'games')).to.deep.equal([]);
-    expect(await owners.where(signal)).to.equal('member(Owner, {})');
+    expect(await owners.where(signal)).to.equal('member(splitUserName(Owner)[0], {})');
+    expect(owners.unanswered).to.equal(user);
     expect(asked).to.equal(1);
+    await clock.advance(5000);
+    expect(await ours('pilot')).to.deep.equal([]);
     user = 'pilot@pool.test';
+    await clock.advance(5000);
+    expect(await ours('pilot', 'games')).to.deep.equal(['pilot']);
+    expect(owners.unanswered).to.equal(undefined);
+    // What is known stays known.
+    user = away();
     await clock.advance(60_000);
     expect(await ours('pilot', 'games')).to.deep.equal(['pilot']);
+    expect([owners.unanswered, asked]).to.deep.equal([undefined, 4]);
     expect(said()).to.deep.equal([
       ['warn', 'condor-unreachable'],
       ['warn', 'games'],

@@ -59,7 +59,7 @@ describe('the sweeper of HTCondor', () => {
 
   type QueueAs = (read: (ad: object) => unknown) => Promise<readonly unknown[]>;
 
-  function sweeperOf(queueAs: QueueAs, owners: Pick<Owners, 'part'> = anyOwner) {
+  function sweeperOf(queueAs: QueueAs, owners: Pick<Owners, 'part' | 'unanswered'> = anyOwner) {
     const schedd = {
       submits,
       fenced: new Map(),
@@ -126,7 +126,10 @@ describe('the sweeper of HTCondor', () => {
     const theirs = { JobStatus: 2, Owner: 'games' };
     const queueAs: QueueAs = async (read) =>
       [3, 4].map((id) => read({ ClusterId: id, ProcId: 0, harvesterWorkerID: `${id}`, ...theirs }));
-    const sweeper = sweeperOf(queueAs, { part: async (jobs) => ({ ours: [], others: jobs }) });
+    const sweeper = sweeperOf(queueAs, {
+      part: async (jobs) => ({ ours: [], others: jobs }),
+      unanswered: undefined,
+    });
     const handle = { batchID: '1.0', submissionHost: 'LOCAL' };
     const workers = [workerOf(3), workerOf(4, { handle })];
     for (const outcomes of [await sweeper.kill(workers, signal), await sweeper.remove(workers, signal)]) {
@@ -146,10 +149,29 @@ describe('the sweeper of HTCondor', () => {
     ]);
   });
 
+  it('lists nothing while it cannot be said whose jobs with its marks are: they may be workers of a lost database', async () => {
+    const jobs = [{ ClusterId: 3, ProcId: 0, harvesterWorkerID: '3', JobStatus: 2, Owner: 'pilot' }];
+    const unanswered = new HTCondorError({
+      code: 'condor-unreachable',
+      message: 'no ping',
+      maybeDone: false,
+    });
+    const all = sweeperOf(async (read) => jobs.map(read), {
+      part: async (others) => ({ ours: [], others }),
+      unanswered,
+    });
+    const failure = await all.list(signal).catch((error: unknown) => error);
+    expect(failure).to.have.property('code', 'condor-unreachable');
+    expect(String(failure)).to.contain('whose 1 jobs on LOCAL are, such as 3.0').and.to.contain('no ping');
+    const none = sweeperOf(async () => [], { ...anyOwner, unanswered });
+    expect(await none.list(signal)).to.deep.equal([]);
+  });
+
   it('hole 1: ends the job that a worker was confirmed with, whosever it is', async () => {
     const jobs = [{ ClusterId: 3, ProcId: 0, harvesterWorkerID: '3', JobStatus: 2, Owner: 'earlier' }];
     const sweeper = sweeperOf(async (read) => jobs.splice(0, 1).map(read), {
       part: async (others) => ({ ours: [], others }),
+      unanswered: undefined,
     });
     const handle = { batchID: '3.0', submissionHost: 'LOCAL' };
     expect((await sweeper.kill([workerOf(3, { handle })], signal)).get(3)).to.deep.equal({ kind: 'gone' });
