@@ -101,16 +101,20 @@ export class HTCondorSweeper implements Sweeper {
     return outcomes;
   }
 
-  async list(signal: AbortSignal): Promise<readonly Found[]> {
+  async list(
+    signal: AbortSignal,
+    isAlive: (workerId: number) => boolean = () => false,
+  ): Promise<readonly Found[]> {
     const { schedd, daemon, options } = this.#parts;
     await schedd.submits.endEarlier(signal);
     const jobs = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
     const now = daemon.clock.now();
     const { others } = await schedd.owners.part(jobs, signal);
     const { unanswered } = schedd.owners;
+    const unclear = others.filter(({ workerId }) => workerId === undefined || !isAlive(workerId));
     // Workers of a database that was lost would be taken for jobs of others, and be started a second time.
-    if (others[0] !== undefined && unanswered !== undefined) {
-      const message = `it cannot be said whose ${others.length} jobs on ${schedd.submissionHost} are, such as ${jobIdText(others[0].id)}: ${unanswered.message}`;
+    if (unclear[0] !== undefined && unanswered !== undefined) {
+      const message = `it cannot be said whose ${unclear.length} jobs on ${schedd.submissionHost} are, such as ${jobIdText(unclear[0].id)}: ${unanswered.message}`;
       throw new HTCondorError({ code: unanswered.code, message, maybeDone: false });
     }
     const foreign = new Set(others);
@@ -121,7 +125,8 @@ export class HTCondorSweeper implements Sweeper {
         const place = `${schedd.submissionHost} ${jobIdText(id)}`;
         const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
         if (foreign.has(job)) {
-          const damage = `it is of user ${fromOutside(owner).slice(0, 200)}, as whom thresher does not submit`;
+          const not = unanswered === undefined ? 'does not submit' : 'is not known to submit';
+          const damage = `it is of user ${fromOutside(owner).slice(0, 200)}, as whom thresher ${not}`;
           // thresher may have submitted it, as a user that it was before its state directory was made.
           return { place, handle, damage, isDoubtful: true };
         }
