@@ -1,5 +1,14 @@
 import { longestRanges } from './numbers.ts';
-import { apiVersion, htcJobKind, htcJobs, longestJobId, mostJobs, runtimes } from './resource.ts';
+import {
+  apiVersion,
+  htcJobKind,
+  htcJobs,
+  longestJobId,
+  mostJobs,
+  mostRetries,
+  outputDirectory,
+  runtimes,
+} from './resource.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -113,11 +122,7 @@ const spec: Schema = {
       type: 'object',
       description: 'Files that the operator keeps of each job. Absent: none.',
       properties: {
-        directory: text('Path below the directory of the namespace.', {
-          minLength: 1,
-          maxLength: 200,
-          pattern: String.raw`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9_][A-Za-z0-9._-]{0,99})*$`,
-        }),
+        directory: text('Path below the directory of the namespace.', outputDirectory),
         files: {
           type: 'array',
           minItems: 1,
@@ -144,7 +149,7 @@ const spec: Schema = {
     activeDeadlineSeconds: count('Jobs that still run so long after the first was submitted are ended.', {
       minimum: 1,
     }),
-    backoffLimit: count('Number of failed jobs that are run again.', { maximum: 999 }),
+    backoffLimit: count('Number of failed jobs that are run again.', { maximum: mostRetries }),
   },
 };
 

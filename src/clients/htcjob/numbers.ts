@@ -27,6 +27,11 @@ export function attemptOf(index: number): Attempt {
   };
 }
 
+/** A count in a status: one of an older schema, or of another writer, may be anything. */
+export function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : 0;
+}
+
 /** Longest text of ranges, characters: each number by itself, of four digits, with its comma. Those of `toRanges` are shorter. */
 export const longestRanges = 5 * mostJobs;
 

@@ -160,9 +160,52 @@ export interface HtcJob extends KubernetesObject {
   readonly status?: HtcJobStatus;
 }
 
+/** The form of `spec.output.directory`: a relative path, none of whose parts leads up or is hidden. */
+export const outputDirectory = {
+  minLength: 1,
+  maxLength: 200,
+  pattern: String.raw`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9_][A-Za-z0-9._-]{0,99})*$`,
+} as const;
+const rightOutputDirectory = `a relative path of at most ${outputDirectory.maxLength} letters, digits, ".", "_" and "-", no part of which begins with "." or "-"`;
+
+function isOutputDirectory(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > outputDirectory.maxLength) return false;
+  return new RegExp(outputDirectory.pattern).test(value);
+}
+
+/** The most failed jobs that are run again. */
+export const mostRetries = 999;
+
+/** Fields that say when and where jobs run and their outputs go, and what each must be where it is there. */
+const deciding: Readonly<
+  Record<string, { readonly right: string; readonly is: (value: unknown) => boolean }>
+> = {
+  queueName: { right: 'the name of a queue', is: (value) => typeof value === 'string' && value !== '' },
+  suspend: { right: 'true or false', is: (value) => typeof value === 'boolean' },
+  // Numbers of the API have 32 bits.
+  ttlSecondsAfterFinished: wholeNumber(0, 2 ** 31 - 1),
+  activeDeadlineSeconds: wholeNumber(1, 2 ** 31 - 1),
+  backoffLimit: wholeNumber(0, mostRetries),
+  output: {
+    right: `an object, with a directory that is ${rightOutputDirectory}`,
+    is: (value) => {
+      if (typeof value !== 'object' || value === null) return false;
+      const { directory } = value as { readonly directory?: unknown };
+      return directory === undefined || isOutputDirectory(directory);
+    },
+  },
+};
+
+function wholeNumber(least: number, most: number) {
+  return {
+    right: `a whole number from ${least} to ${most}`,
+    is: (value: unknown) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
+  };
+}
+
 /** Why an object is no HTCJob that could be run; undefined where it is one. An older schema may have let it through. */
 export function flawOf({ spec }: { readonly spec?: unknown }): string | undefined {
-  const { script, queue } = (spec ?? {}) as { readonly script?: unknown; readonly queue?: unknown };
+  const { script, queue, ...others } = (spec ?? {}) as Readonly<Record<string, unknown>>;
   const { source, image, command, queue: former } = (script ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof source !== 'string') return 'spec.script.source is no text; write the script there';
   if (typeof image !== 'string') return 'spec.script.image is no text; write the name of the image there';
@@ -170,9 +213,11 @@ export function flawOf({ spec }: { readonly spec?: unknown }): string | undefine
     return 'spec.script.command is neither a text nor a list of texts; write the program there';
   const counts = Object.entries({ 'spec.queue': queue, 'spec.script.queue': former });
   const wrong = counts.find(([, count]) => !isJobCount(count))?.[0];
-  return wrong === undefined
-    ? undefined
-    : `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
+  if (wrong !== undefined)
+    return `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
+  for (const [name, { right, is }] of Object.entries(deciding))
+    if (others[name] !== undefined && !is(others[name])) return `spec.${name} must be ${right}`;
+  return undefined;
 }
 
 function isListOfTexts(value: unknown): boolean {

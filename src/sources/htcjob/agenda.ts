@@ -1,5 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../util/clock.ts';
 
+/** ms */
+const longestPause = 60_000;
 /** Why a sleep was ended. */
 const over = 'the agenda is looked at again';
 
@@ -20,7 +23,8 @@ export class Agenda {
 
   /** The earlier of two times counts. @param after ms */
   add(key: string, after = 0): void {
-    const at = this.#clock.monotonic() + after;
+    // No time is later than what is no number: it would be due at once, and for ever.
+    const at = this.#clock.monotonic() + (Number.isNaN(after) ? longestPause : after);
     if (at >= (this.#due.get(key) ?? Infinity)) return;
     this.#due.set(key, at);
     this.#wake.resolve(undefined);
@@ -51,11 +55,13 @@ export class Agenda {
       }
       const woken = new AbortController();
       const rest = AbortSignal.any([signal, woken.signal]);
-      const pause = Math.min(next - this.#clock.monotonic(), 60_000);
+      const pause = Math.min(next - this.#clock.monotonic(), longestPause);
       await Promise.race([this.#wake.promise, this.#clock.sleep(Math.max(0, pause), rest)]);
       // With a reason of its own no error is made for it, thousands of times.
       woken.abort(over);
       this.#wake = Promise.withResolvers<undefined>();
+      // Looks that await nothing of the outside would let nothing else in this thread have a turn.
+      await setImmediate();
     }
     await Promise.all(looks);
   }

@@ -16,6 +16,7 @@ import type { Judgement } from './judge.ts';
 import { longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import type { QueueWaker } from './queue-waker.ts';
+import { countOf } from '../../clients/htcjob/numbers.ts';
 import type { HtcJobSpec, HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import { isSame } from './same-status.ts';
 import { isHeld, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
@@ -91,7 +92,7 @@ export class Stepper {
     const now = clock.now();
     const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
     const judgement = tracked.judge(isLate || problems.length > 0);
-    const round = tracked.status?.round ?? 0;
+    const round = countOf(tracked.status?.round);
     // The next round is on record before the jobs of this one end, and the end of a suspension before new ones are asked for.
     if (tracked.round > round || tracked.isResumed) {
       const isThere = await this.#write(tracked, this.#status(tracked, judgement, undefined), signal);

@@ -8,7 +8,7 @@ import { emptySpec, type Followed, type FollowedSpec } from './followed.ts';
 import { judge, type Judgement } from './judge.ts';
 import { WritePace } from './pace.ts';
 import { takenOverFacts } from './taken-over.ts';
-import { attemptOf, fromRanges } from '../../clients/htcjob/numbers.ts';
+import { attemptOf, countOf, fromRanges } from '../../clients/htcjob/numbers.ts';
 import {
   finalizer,
   type HtcJobSpec,
@@ -175,7 +175,7 @@ export class Tracked {
 
   /** A suspension ends the jobs of its round, and begins the next. */
   get round(): number {
-    const before = this.status?.round ?? 0;
+    const before = countOf(this.status?.round);
     return this.isSuspended && !this.#wasSuspended ? before + 1 : before;
   }
 
@@ -226,7 +226,7 @@ export class Tracked {
       attempts: isTakenOver ? takenOverFacts({ count, attempts, completed, failed }) : attempts,
       completed,
       failed,
-      retried: status?.retried ?? 0,
+      retried: countOf(status?.retried),
       asked: this.#offered,
     });
   }

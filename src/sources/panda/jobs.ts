@@ -1,6 +1,7 @@
 import type { PandaApi } from '../../clients/panda/api.ts';
 import { isObject } from '../../util/json.ts';
 import type { Clock } from '../../util/clock.ts';
+import { mostOfOneOrder } from './order-book.ts';
 import type { ServerHealth } from './server-health.ts';
 
 export interface ActiveJobsParts {
@@ -84,11 +85,11 @@ export interface JobDemand {
 
 /**
  * How many new workers activated jobs ask for. The limits of the queue cut them as they cut every demand. One worker stays queued
- * without any job, so that a queue shows that it works.
+ * without any job, so that a queue shows that it works. A server that counts beyond all sense asks for as many as one order may.
  * Source: Harvester's worker_adjuster, `define_num_workers`.
  */
 export function workersForJobs({ activated, factor, noneWithoutJobs, queued }: JobDemand): number {
   const least = noneWithoutJobs ? 0 : 1;
   const wanted = Math.max(Math.trunc(activated * (factor === 'auto' ? 1 : factor)), least);
-  return Math.max(0, wanted - queued);
+  return Math.max(0, Math.min(wanted - queued, mostOfOneOrder));
 }

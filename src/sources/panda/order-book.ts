@@ -30,7 +30,7 @@ type SetWorkers = Extract<ServerCommand, { kind: 'set-workers' }>;
 /** New workers of one type that one order may want: a number beyond it is a mistake, and the next order asks for the rest. */
 const mostOfOneType = 10_000;
 /** New workers of all types that one order may want. */
-const mostOfOneOrder = 20_000;
+export const mostOfOneOrder = 20_000;
 /** The server has 6 types. */
 const mostTypes = 100;
 

@@ -389,6 +389,50 @@ describe('a step of a HTCJob', () => {
     expect(askedOf(unsaid)).to.deep.equal([0]);
   });
 
+  describe('hole 8: of an object that an older schema let through', () => {
+    const wrong: readonly (readonly [field: string, value: unknown, right: string])[] = [
+      ...['1h', null, -1, 1.5, 2 ** 31].flatMap((value) => [
+        ['ttlSecondsAfterFinished', value, 'a whole number from 0 to 2147483647'] as const,
+        ['activeDeadlineSeconds', value, 'a whole number from 1 to 2147483647'] as const,
+        ['backoffLimit', value, 'a whole number from 0 to 999'] as const,
+      ]),
+      ['activeDeadlineSeconds', 0, 'a whole number from 1 to 2147483647'],
+      ['backoffLimit', 1000, 'a whole number from 0 to 999'],
+      ['suspend', 'yes', 'true or false'],
+      ['queueName', 5, 'the name of a queue'],
+      ['queueName', '', 'the name of a queue'],
+      ['output', 'here', 'an object, with a directory that is a relative path'],
+      ['output', { directory: '../../home' }, 'an object, with a directory that is a relative path'],
+      ['output', { directory: 7 }, 'an object, with a directory that is a relative path'],
+    ];
+    for (const [field, value, right] of wrong)
+      it(`says what is right for ${field} ${JSON.stringify(value)}, and runs nothing of it`, async () => {
+        const job = htcJob({ [field]: value });
+        const open = site.track(job, claimed);
+        expect(await site.step(open)).to.equal(undefined);
+        expect([askedOf(open), site.statuses, site.ended]).to.deep.equal([[], [], []]);
+        expect(site.notes.at(-1)?.message).to.match(new RegExp(`^spec\\.${field} must be ${right}`));
+        const over = site.track(job, { ...claimed, completionTime: '2026-01-01T00:00:00Z' });
+        expect(await site.step(over)).to.equal(undefined);
+      });
+
+    it('takes the right values', async () => {
+      const right = { ttlSecondsAfterFinished: 0, activeDeadlineSeconds: 1, backoffLimit: 999 };
+      const tracked = site.track(htcJob({ ...right, suspend: false, queueName: 'Q' }));
+      await site.step(tracked);
+      expect([tracked.flaw, askedOf(tracked)]).to.deep.equal([undefined, [0]]);
+    });
+
+    it('counts nothing that is no count in its status', async () => {
+      const status = { ...claimed, retried: 'many', round: 'third' } as unknown as HtcJobStatus;
+      const tracked = site.track(htcJob({ backoffLimit: 1 }), status);
+      site.found = [newsOf(uid, 0, 'failed', 1), newsOf(uid, firstRetry, 'failed', 1)];
+      await site.step(tracked);
+      expect(askedOf(tracked)).to.deep.equal([]);
+      expect(last()).to.include({ failed: 1, reason: 'JobsFailed' });
+    });
+  });
+
   it('of an object without a script tells it once, and asks for nothing', async () => {
     const job = { ...htcJob(), spec: { name: 'zero' } } as unknown as HtcJob;
     const tracked = site.track(job);

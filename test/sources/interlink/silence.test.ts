@@ -60,6 +60,17 @@ describe('a Pod that interLink asks for no more', () => {
     expect(forgottenAfter(ended)).to.equal(undefined);
   });
 
+  it('is not forgotten by a daemon that stood still for days, with the questions of that time still to be read', () => {
+    const silence = new Silence(24 * hour);
+    const pod = podOf(true);
+    silence.heardPing(0);
+    expect(silence.forgotten([pod], 0)).to.deep.equal([]);
+    silence.heardPing(72 * hour);
+    pod.silentFor = 0;
+    expect(silence.forgotten([pod], 72 * hour)).to.deep.equal([]);
+    expect(pod.silentFor).to.be.at.most(minute);
+  });
+
   it('is not counted as silent by the pings of a monitoring probe: only those with a session are of interLink', async () => {
     let pings = 0;
     const heardPing = () => {

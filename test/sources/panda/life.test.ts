@@ -327,6 +327,8 @@ describe('the link', () => {
       [0, 1, false, 1, 0],
       [0, 1, true, 0, 0],
       [1, 0.5, true, 0, 0],
+      [Number.MAX_SAFE_INTEGER, 2, false, 3, 20_000],
+      [1e308, 2, false, 3, 20_000],
     ];
     for (const [activated, factor, noneWithoutJobs, queued, n] of rows) {
       const none = noneWithoutJobs ? ', none without jobs' : '';

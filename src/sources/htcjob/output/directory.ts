@@ -141,11 +141,10 @@ export class HeldDirectory {
     return this.run('keeping an output', () => this.#handle.sync());
   }
 
-  /** The path of a name in it. */
+  /** The path of a name in it. @throws ThresherError `htcjob-output` for one that would lead elsewhere */
   at(name: Name): string | Buffer {
-    return typeof name === 'string'
-      ? `${this.path}/${name}`
-      : Buffer.concat([Buffer.from(`${this.path}/`), name]);
+    if (typeof name === 'string') return `${this.path}/${oneName(name, this.#called)}`;
+    return Buffer.concat([Buffer.from(`${this.path}/`), name]);
   }
 
   /** Does something by `path`, in the time that a file system has for it. */
@@ -262,6 +261,15 @@ class Removal {
     await parent.rename(name, top, newName);
     this.#moved.push(newName);
   }
+}
+
+/** Objects that an older schema let through may have any text as their directory. */
+function oneName(name: string, called: string): string {
+  if (name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name)) return name;
+  throw new ThresherError(
+    'htcjob-output',
+    `${JSON.stringify(name)} is no name of a directory or a file in ${called}: outputs stay below outputDir`,
+  );
 }
 
 /** Opens a file in the time that it has. One that opens later is closed at once, since its caller has gone. */

@@ -5,10 +5,6 @@ import type { HtcJobSpec, SpecProblem } from '../../../clients/htcjob/resource.t
 import type { Meta } from '../cluster.ts';
 import { HeldDirectory, type OnFiles } from './directory.ts';
 
-/** Longest `spec.output.directory`, bytes. */
-const longest = 200;
-const partOfDirectory = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
-
 /** Parts of the directory of a resource, below the one of the operator. Its UID keeps it from those of other resources. */
 export function directoryOf(
   { namespace, name, uid }: Meta,
@@ -18,13 +14,13 @@ export function directoryOf(
   return [namespace, ...own, `${name.slice(0, 200)}-${uid}`];
 }
 
-/** Mistakes in `spec.output` that the schema of the resource lets through, or an older schema let through. */
+/** Mistakes in `spec.output` that the schema of the resource lets through, or an older schema let through; `flawOf` has those of its directory. */
 export function outputProblems(
   { output }: Pick<HtcJobSpec, 'output'>,
   hasPlace: boolean,
 ): readonly SpecProblem[] {
   if (output === undefined) return [];
-  const { directory, files = [] } = output;
+  const { files = [] } = output;
   const problem = (at: string, message: string): SpecProblem => ({ at: `/spec/output${at}`, message });
   return [
     ...(hasPlace
@@ -33,14 +29,6 @@ export function outputProblems(
           problem(
             '',
             'this operator keeps no output, since outputDir of sources.htcjob is not set: remove spec.output, or ask its administrator',
-          ),
-        ]),
-    ...(directory === undefined || isPlain(directory)
-      ? []
-      : [
-          problem(
-            '/directory',
-            `the directory is ${JSON.stringify(directory)}; it must be a relative path of at most ${longest} letters, digits, ".", "_" and "-", no part of which begins with "." or "-"`,
           ),
         ]),
     ...files.flatMap((name, index) =>
@@ -54,10 +42,6 @@ export function outputProblems(
           ],
     ),
   ];
-}
-
-function isPlain(directory: string): boolean {
-  return directory.length <= longest && directory.split('/').every((part) => partOfDirectory.test(part));
 }
 
 function isInside(name: string): boolean {

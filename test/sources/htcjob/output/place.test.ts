@@ -10,9 +10,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { flawOf } from '../../../../src/clients/htcjob/resource.ts';
 import { directoryOf, outputProblems, OutputPlace } from '../../../../src/sources/htcjob/output/place.ts';
 import { HeldDirectory, type OnFiles } from '../../../../src/sources/htcjob/output/directory.ts';
 import { unpack } from '../../../../src/sources/htcjob/output/unpack.ts';
+import { htcJob } from '../../../support/htc-jobs.ts';
 import { archiveOf, inPieces } from '../../../support/archives.ts';
 import { removeDirectory, temporaryDirectory } from '../../../support/temporary.ts';
 
@@ -50,9 +52,8 @@ describe('the directory of outputs', () => {
     'x'.repeat(201),
   ])
     it(`refuses ${JSON.stringify(directory.slice(0, 20))} as the directory of a resource`, () => {
-      const [problem] = outputProblems({ output: { directory } }, true);
-      expect(problem?.at).to.equal('/spec/output/directory');
-      expect(problem?.message).to.contain('it must be a relative path');
+      const flaw = flawOf(htcJob({ output: { directory } }));
+      expect(flaw).to.match(/^spec.output must be an object, with a directory that is a relative path/);
     });
 
   for (const file of ['../other', '/etc/passwd', 'a/../b', '', 'a/', 'a\nb', './a'])
@@ -99,6 +100,26 @@ describe('the directory of outputs', () => {
     await place.remove(parts).catch(() => undefined);
     expect(readdirSync(join(elsewhere, 'zero-1-2'))).to.deep.equal(['0']);
   });
+
+  for (const part of ['..', '.', '', '../..', 'a/..', 'a\0'])
+    it(`neither makes nor removes anything by ${JSON.stringify(part)}, however it came there`, async () => {
+      // So deep that a version which leaves the directory of outputs stays in that of this test.
+      const above = join(root, 'a', 'b', 'c', 'd');
+      mkdirSync(join(above, 'beside', 'empty'), { recursive: true });
+      mkdirSync(join(above, 'outputs', 'mine'), { recursive: true });
+      place = new OutputPlace(join(above, 'outputs'), (_, work) => work());
+      for (const way of [
+        [part, 'beside', 'empty'],
+        ['mine', part, 'x'],
+      ]) {
+        const refusals = [
+          await place.make(way, '0', async () => undefined).catch((error: unknown) => error),
+          await place.remove(way).catch((error: unknown) => error),
+        ];
+        for (const refusal of refusals) expect(refusal).to.include({ code: 'htcjob-output' });
+      }
+      expect(readdirSync(join(above, 'beside'))).to.deep.equal(['empty']);
+    });
 
   it('is not made by thresher: it may be mounted elsewhere', async () => {
     renameSync(root, `${root}-away`);
