@@ -46,3 +46,19 @@ export async function withDeadline<T>(
     late.catch(() => undefined);
   }
 }
+
+/** Waits for work that goes on for others when this caller gives up. @throws what the work throws, and what `signal` says once it aborts */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const given = Promise.withResolvers<never>();
+  const abort = () => {
+    given.reject(signal.reason);
+  };
+  signal.addEventListener('abort', abort);
+  try {
+    if (signal.aborted) abort();
+    return await Promise.race([work, given.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+    work.catch(() => undefined);
+  }
+}

@@ -1,9 +1,9 @@
 import type { Owners } from '../../src/plugins/htcondor/owners.ts';
 
 /** A schedd that does not tell its users apart. */
-export const anyOwner: Pick<Owners, 'part' | 'where' | 'unanswered'> = {
+export const anyOwner: Pick<Owners, 'part' | 'now' | 'unanswered'> = {
   part: async (jobs) => ({ ours: jobs, others: [] }),
-  where: async () => 'true',
+  now: async () => ({ where: 'true', unanswered: undefined }),
   unanswered: undefined,
 };
 

@@ -7,7 +7,7 @@ import { type Ad, JsonObjects } from './json-objects.ts';
 import { CondorTools, type Tool, type ToolsOptions } from './tools.ts';
 
 /** ms. Transfers take as long as their files are big. */
-const timeLimits = { ask: 60_000, change: 120_000, transfer: 600_000 } as const;
+const timeLimits = { ping: 10_000, ask: 60_000, change: 120_000, transfer: 600_000 } as const;
 
 export interface ClientOptions extends ToolsOptions {
   /** ms; tests have less patience. */
@@ -102,7 +102,7 @@ export class HTCondorClient {
    */
   async whoAmI(signal: AbortSignal): Promise<string | undefined> {
     const args = ['-type', 'SCHEDD', 'QMGMT_WRITE_CMD'];
-    const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ask };
+    const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ping };
     const { stdout } = await this.#tools.succeed(tool, signal);
     return userOfPing(stdout);
   }

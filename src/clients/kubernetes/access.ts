@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
+import { unlessAborted } from '../../util/deadline.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { type Credentials, filesOf, readCredentials } from './credentials.ts';
@@ -136,21 +137,6 @@ export class Access {
     this.#readAt = this.#lookedAt = this.#clock.monotonic();
     this.#current = { ...credentials, generation: (this.#current?.generation ?? 0) + 1 };
     return this.#current;
-  }
-}
-
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const given = Promise.withResolvers<never>();
-  const abort = () => {
-    given.reject(signal.reason);
-  };
-  signal.addEventListener('abort', abort);
-  try {
-    if (signal.aborted) abort();
-    return await Promise.race([promise, given.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-    promise.catch(() => undefined);
   }
 }
 

@@ -108,7 +108,7 @@ export class HTCondorLogs implements LogReader {
     };
     let jobs = await ours(await client.queue(constraint, attributes, signal), true);
     if (jobs.length === 0) {
-      const own = `${constraint} && ${await whereOurs(this.#schedd, [worker], signal)}`;
+      const own = `${constraint} && ${whereOurs([worker], await this.#schedd.owners.now(signal))}`;
       jobs = await ours(await client.history(own, attributes, 2, signal), false);
     }
     const job = jobOfWorker(worker, jobs);

@@ -1,8 +1,14 @@
-import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
+import {
+  classAdString,
+  type JobId,
+  jobIdText,
+  parseJobId,
+  whereJobs,
+} from '../../clients/htcondor/classad.ts';
 import { markedId } from '../../worker/marked.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
-import type { Parted } from './owners.ts';
+import type { Ownership, Parted } from './owners.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { type Job, jobOf, marks } from './marks.ts';
 import { jobAttributes } from './state/types.ts';
@@ -160,9 +166,15 @@ export async function lookUp(
       if (error !== undefined) unsaid.set(worker.workerId, error);
     }
   };
-  type Which = (asked: readonly Confirmed[]) => Promise<string>;
+  const isFound = ({ workerId, handle }: Confirmed) => {
+    const isIt = (job: Job) => isWholeJob(job) || jobIdText(job.id) === handle?.batchID;
+    return found.get(workerId)?.some(isIt) === true;
+  };
+  type Which = (asked: readonly Confirmed[], now: Ownership) => string;
   const ask = async (asked: readonly Confirmed[], which: Which) => {
-    const { jobs, isWhole } = await inHistory(schedd, asked, await which(asked), signal);
+    // Where thresher becomes known between two parts of the question, a job of its own would be in neither.
+    const question = which(asked, await schedd.owners.now(signal));
+    const { jobs, isWhole } = await inHistory(schedd, asked, question, signal);
     add(jobs, asked);
     return { isWhole, jobs: [...jobs.ours, ...jobs.others] };
   };
@@ -179,22 +191,21 @@ export async function lookUp(
       asked = left.length === asked.length ? [] : left;
     }
   };
-  const ours: Which = (asked) => whereOurs(schedd, asked, signal);
-  const theirs: Which = async (asked) => whereDisputed(schedd, asked);
-  const both: Which = async (asked) => `(${await ours(asked)} || ${await theirs(asked)})`;
+  // An error for a job without an owner, and HTCondor takes `error || true` for an error: it comes last.
+  const both: Which = (asked, now) => `(${whereDisputed(asked, now)} || ${whereOurs(asked, now)})`;
   for (const some of portions(workers)) {
     add(await queuedOf(schedd, some, 'true', signal), some);
-    const missing = some.filter(({ workerId }) => !found.has(workerId));
+    // Beside a half that is still in the queue the history may have the whole job of a later attempt.
+    const missing = some.filter((worker) => !isFound(worker));
     // One question is enough, but where somebody has filled its answer: that must hide no job of ours.
     if (!options.history || missing.length === 0 || (await ask(missing, both)).isWhole) continue;
-    await askOn(ours, () => missing.filter(({ workerId }) => !found.has(workerId)));
-    const isUnsaid = ({ workerId, handle }: Confirmed) =>
-      handle === undefined && !found.has(workerId) && !unsaid.has(workerId);
-    await askOn(theirs, () => missing.filter(isUnsaid));
+    await askOn(whereOurs, () => missing.filter((worker) => !isFound(worker)));
+    const isOpen = (worker: Confirmed) =>
+      worker.handle === undefined && !isFound(worker) && !unsaid.has(worker.workerId);
+    await askOn(whereDisputed, () => missing.filter(isOpen));
   }
   // A half is no reason to be sure: the job of another user may be the whole one, of an earlier credential.
-  for (const [workerId, jobs] of found)
-    if (jobs.some((job) => !isHalf(job) && !wasNeverWhole(job))) unsaid.delete(workerId);
+  for (const worker of workers) if (isFound(worker)) unsaid.delete(worker.workerId);
   return { jobs: found, unsaid };
 }
 
@@ -214,20 +225,16 @@ async function inHistory(
   return { jobs: await partedFor(schedd, workers, marked, signal), isWhole: ads.length < limit };
 }
 
-/** Of the jobs of these workers those that are ours: a limited answer is not filled by those of other users. */
-export async function whereOurs(
-  { owners }: Pick<HTCondorSchedd, 'owners'>,
-  workers: readonly Confirmed[],
-  signal: AbortSignal,
-): Promise<string> {
+/** Of the jobs of these workers those that are ours, without halves: a limited answer is not filled by those of other users. */
+export function whereOurs(workers: readonly Confirmed[], { where }: Ownership): string {
   const ids = workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
-  return `(${whereJobs(ids)} || ${await owners.where(signal)})`;
+  return `(${whereJobs(ids)} || (${wasWhole} && ${where}))`;
 }
 
 /** Jobs that make it doubtful whether a worker has one, as `disputed` says it. */
-function whereDisputed({ owners }: Pick<HTCondorSchedd, 'owners'>, workers: readonly Confirmed[]): string {
+function whereDisputed(workers: readonly Confirmed[], { unanswered }: Ownership): string {
   const open = workers.filter(({ handle }) => handle === undefined).map(({ workerId }) => workerId);
-  return `(${whereWorkers(open)}${owners.unanswered === undefined ? ' && JobStatus =!= 3' : ''})`;
+  return `(${whereWorkers(open)} && ${unanswered === undefined ? 'JobStatus =!= 3' : wasWhole})`;
 }
 
 /** Why nothing can be said of workers: these jobs fill the answer of the history, and are nobody's. */
@@ -273,8 +280,20 @@ export function wasNeverWhole({ ad }: Job): boolean {
   return !StageInFinish && (HoldReasonCode === spooling || LastHoldReasonCode === spooling);
 }
 
+/** Neither a half nor what is left of one. */
+function isWholeJob(job: Job): boolean {
+  return !isHalf(job) && !wasNeverWhole(job);
+}
+
 /** Why halves are removed. */
 export const halfReason = 'its submission was cut off';
+
+/** `!wasNeverWhole` of a job in the history, as a constraint. */
+const wasWhole = [
+  '(JobStatus =!= 3 || (JobStartDate ?: 0) =!= 0',
+  `|| !(regexp(${classAdString(halfReason)}, RemoveReason ?: "")`,
+  `|| ((StageInFinish ?: 0) =?= 0 && (HoldReasonCode =?= ${spooling} || LastHoldReasonCode =?= ${spooling}))))`,
+].join(' ');
 
 export function byId(a: JobId, b: JobId): number {
   return a.cluster - b.cluster || a.proc - b.proc;

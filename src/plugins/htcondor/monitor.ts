@@ -293,7 +293,8 @@ export class HTCondorMonitor implements Monitor {
       return ads.flatMap((ad) => jobOf(ad, false) ?? []);
     };
     if (left === undefined) {
-      const jobs = await ask(`${schedd.mine} && ${await schedd.owners.where(signal)}`, mostOfHistory);
+      const { where } = await schedd.owners.now(signal);
+      const jobs = await ask(`${schedd.mine} && ${where}`, mostOfHistory);
       return [...(await schedd.owners.part(jobs, signal)).ours];
     }
     const jobs: Job[] = [];

@@ -1,17 +1,21 @@
 import { dirname } from 'node:path';
 import type { HTCondorClient } from '../../clients/htcondor/client.ts';
 import { classAdString, jobIdText } from '../../clients/htcondor/classad.ts';
-import { type HTCondorError, isHTCondorError } from '../../clients/htcondor/errors.ts';
+import { HTCondorError, isHTCondorError } from '../../clients/htcondor/errors.ts';
 import type { Clock } from '../../util/clock.ts';
+import { unlessAborted } from '../../util/deadline.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
+import { isObject } from '../../util/json.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
-import { NotPlainFile, readPlainFile } from '../../util/plain-file.ts';
-import { toReason } from '../../worker/errors.ts';
+import { readPlainFile } from '../../util/plain-file.ts';
+import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Log } from '../contracts/context.ts';
 import type { Job } from './marks.ts';
 
 /** How soon the schedd is asked again who thresher is, ms. */
 const askInterval = { once: 60_000, unanswered: 5000 };
+/** How soon users that the disk did not take are written again, ms. */
+const keepInterval = 60_000;
 /** The most users that the log names. */
 const mostNamed = 1000;
 /** bytes */
@@ -24,8 +28,24 @@ export interface OwnersParts {
   readonly submissionHost: string;
   /** Jobs whose number `condor_submit` gave to this daemon of late, by `cluster.proc`. */
   readonly fresh: ReadonlyMap<string, unknown>;
-  /** In the state directory: the users that thresher was so far. */
+  /** In the state directory: what is still to be known after a restart. */
   readonly file: string;
+}
+
+/** What thresher must still know of a schedd after a restart. */
+interface Memory {
+  /** The users that it was there. */
+  readonly users: readonly string[];
+  /** Whether the schedd has named one of them: a schedd that does so authenticates its users. */
+  readonly authenticates: boolean;
+}
+
+/** Whose the jobs are, at one moment. */
+export interface Ownership {
+  /** Part of a constraint that jobs of ours fulfil by their owner; `true` where all do. It is an error for a job without an owner. */
+  readonly where: string;
+  /** Why the schedd has not said who thresher is, though it was asked: jobs of ours may be among those of others. */
+  readonly unanswered: HTCondorError | undefined;
 }
 
 /** Jobs that have the marks of this factory. */
@@ -44,9 +64,15 @@ export class Owners {
   readonly #parts: OwnersParts;
   /** Without their domains, as `Owner` has none: two users of one name share its account on the machine, and their files. */
   readonly #known = new Set<string>();
-  /** How many of them the file has. Undefined: it was not read yet. */
-  #kept: number | undefined;
-  readonly #named = new Set<string>();
+  /** The schedd has named a user, to this daemon or an earlier one. */
+  #authenticates = false;
+  /** The text of the file. Undefined: it was not read yet. */
+  #kept: string | undefined;
+  #keeping: Promise<void> | undefined;
+  /** When it is written again after the disk did not take it, monotonic ms. */
+  #keepAgain: number | undefined;
+  /** Of these the log has told. */
+  readonly #told = new Set<string>();
   /** A schedd that authenticates nobody gives all jobs the same owner, or any. */
   #answer: 'none' | 'unauthenticated' | 'user' = 'none';
   #unanswered: HTCondorError | undefined;
@@ -63,7 +89,7 @@ export class Owners {
     return this.#unanswered;
   }
 
-  /** @throws what the file system says: without the users that thresher was, its own jobs would be those of others */
+  /** @throws ThresherError `htcondor-owners`: without the users that thresher was, its own jobs would be those of others */
   async part<J extends Pick<Job, 'id' | 'owner'>>(
     jobs: readonly J[],
     signal: AbortSignal,
@@ -80,19 +106,20 @@ export class Owners {
     return { ours: jobs.filter(isKnown), others };
   }
 
-  /** Part of a constraint that jobs of ours fulfil by their owner; `true` where all do. It is an error for a job without an owner. @throws as `part` does */
-  async where(signal: AbortSignal): Promise<string> {
+  /** @throws as `part` does */
+  async now(signal: AbortSignal): Promise<Ownership> {
     await this.#recall();
     if (this.#answer === 'none') await this.#ask(signal);
-    if (this.#answer === 'unauthenticated') return 'true';
-    return `member(splitUserName(Owner)[0], {${[...this.#known].map(classAdString).join(',')}})`;
+    const names = [...this.#known].map(classAdString).join(',');
+    const where = this.#answer === 'unauthenticated' ? 'true' : `member(splitUserName(Owner)[0], {${names}})`;
+    return { where, unanswered: this.#unanswered };
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
     // A question of another caller may end with that one's signal.
     while (this.#asking !== undefined) {
-      await this.#asking.catch(() => undefined);
-      signal.throwIfAborted();
+      const answered = this.#asking.catch(() => undefined);
+      await unlessAborted(answered, signal);
     }
     const interval = this.#answer === 'none' ? askInterval.unanswered : askInterval.once;
     if (this.#parts.clock.monotonic() - this.#askedAt < interval) return;
@@ -106,11 +133,14 @@ export class Owners {
     const { client, clock, log, submissionHost } = this.#parts;
     try {
       const user = await client.whoAmI(signal);
-      if (user !== undefined) this.#known.add(nameOf(user));
-      if (user === undefined && this.#answer === 'none') {
+      if (user !== undefined) {
+        this.#known.add(nameOf(user));
+        [this.#answer, this.#authenticates] = ['user', true];
+      } else if (this.#answer === 'none') {
+        if (this.#authenticates) throw this.#lapsed();
         this.#answer = 'unauthenticated';
         log.warn('the schedd authenticates nobody: the marks alone say whose a job is', { submissionHost });
-      } else if (user !== undefined) this.#answer = 'user';
+      }
       this.#unanswered = undefined;
     } catch (error) {
       if (signal.aborted || !isHTCondorError(error)) throw error;
@@ -123,30 +153,53 @@ export class Owners {
     this.#askedAt = clock.monotonic();
   }
 
-  async #recall(): Promise<void> {
-    if (this.#kept !== undefined) return;
-    const names = await readNames(this.#parts.file);
-    for (const name of names) this.#known.add(name);
-    this.#kept ??= names.length;
+  /** A login that is refused now and then must not make the jobs of all users ours. */
+  #lapsed(): HTCondorError {
+    const { submissionHost, file } = this.#parts;
+    const message = `condor_ping says that ${submissionHost} authenticates nobody, though it has named the user of thresher before: the login fails. If it authenticates nobody from now on, stop the daemon and remove ${file}`;
+    return new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
   }
 
-  /** What is not on the disk is known all the same, and is written with the next look. */
+  async #recall(): Promise<void> {
+    if (this.#kept !== undefined) return;
+    const read = await readMemory(this.#parts.file);
+    if (this.#kept !== undefined) return;
+    for (const name of read.users) this.#known.add(name);
+    this.#authenticates ||= read.authenticates;
+    this.#kept = read.text;
+  }
+
+  get #text(): string {
+    const memory: Memory = { users: [...this.#known].toSorted(), authenticates: this.#authenticates };
+    return this.#known.size === 0 ? '' : `${JSON.stringify(memory)}\n`;
+  }
+
+  /** What is not on the disk is known all the same, and is written with a later look. */
   async #keep(): Promise<void> {
-    const names = [...this.#known].toSorted();
-    if (names.length === this.#kept) return;
-    const { file, log } = this.#parts;
+    if (this.#text === this.#kept || (this.#keepAgain ?? 0) > this.#parts.clock.monotonic()) return;
+    this.#keeping ??= this.#write().finally(() => {
+      this.#keeping = undefined;
+    });
+    await this.#keeping;
+  }
+
+  async #write(): Promise<void> {
+    const { file, log, clock } = this.#parts;
+    const text = this.#text;
     try {
       await ensureDirectory(dirname(file));
-      await writeFileAtomically(file, `${JSON.stringify(names)}\n`);
-      this.#kept = names.length;
+      await writeFileAtomically(file, text);
+      [this.#kept, this.#keepAgain] = [text, undefined];
     } catch (error) {
-      log.warn('the users that thresher is on a schedd are not kept', { file, ...toReason(error) });
+      if (this.#keepAgain === undefined)
+        log.warn('the users that thresher is on a schedd are not kept', { file, ...toReason(error) });
+      this.#keepAgain = clock.monotonic() + keepInterval;
     }
   }
 
   #name({ id, owner = '' }: Pick<Job, 'id' | 'owner'>): void {
-    if (this.#answer === 'none' || this.#named.has(owner) || this.#named.size >= mostNamed) return;
-    this.#named.add(owner);
+    if (this.#answer === 'none' || this.#told.has(owner) || this.#told.size >= mostNamed) return;
+    this.#told.add(owner);
     const { log, submissionHost } = this.#parts;
     const facts = { submissionHost, job: jobIdText(id), owner: fromOutside(owner).slice(0, 200) };
     log.warn('another user has jobs with the marks of this factory: they are no workers', facts);
@@ -158,15 +211,25 @@ export function nameOf(user: string): string {
   return user.split('@', 1)[0] ?? user;
 }
 
-/** None where the file is not as thresher wrote it: users are learnt anew. */
-async function readNames(file: string): Promise<readonly string[]> {
+/** @throws ThresherError `htcondor-owners` where it cannot be read, or is not as thresher wrote it */
+async function readMemory(file: string): Promise<Memory & { readonly text: string }> {
   try {
     const { bytes } = await readPlainFile(file, { largest: longestFile, links: 'refuse' });
-    const read: unknown = JSON.parse(bytes.toString('utf8'));
-    const names: readonly unknown[] = Array.isArray(read) ? read : [];
-    return names.filter((name): name is string => typeof name === 'string' && name !== '');
+    const text = bytes.toString('utf8');
+    const read: unknown = JSON.parse(text);
+    if (!isMemory(read)) throw new TypeError('it is of another form');
+    return { ...read, text };
   } catch (error) {
-    if (hasCode(error, 'ENOENT') || error instanceof SyntaxError || error instanceof NotPlainFile) return [];
-    throw error;
+    if (hasCode(error, 'ENOENT')) return { users: [], authenticates: false, text: '' };
+    const form = JSON.stringify({ users: ['NAME'], authenticates: true } satisfies Memory);
+    const message = `${file} cannot be read (${messageOf(error)}): it has to have the users as whom thresher has submitted to this schedd, without their domains, as ${form}`;
+    throw new ThresherError('htcondor-owners', message);
   }
+}
+
+function isMemory(read: unknown): read is Memory {
+  if (!isObject(read)) return false;
+  const { users, authenticates } = read;
+  const isName = (name: unknown) => typeof name === 'string' && name !== '';
+  return Array.isArray(users) && users.every(isName) && typeof authenticates === 'boolean';
 }

@@ -107,36 +107,40 @@ export class HTCondorSweeper implements Sweeper {
   ): Promise<readonly Found[]> {
     const { schedd, daemon, options } = this.#parts;
     await schedd.submits.endEarlier(signal);
-    const jobs = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
+    const all = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
+    const jobs = all.filter(({ ad }) => ad.JobStatus !== removed);
     const now = daemon.clock.now();
     const { others } = await schedd.owners.part(jobs, signal);
     const { unanswered } = schedd.owners;
-    const unclear = others.filter(({ workerId }) => workerId === undefined || !isAlive(workerId));
+    const isOfNone = ({ workerId }: Job) => workerId === undefined || !isAlive(workerId);
+    const unclear = others.filter(isOfNone);
     // Workers of a database that was lost would be taken for jobs of others, and be started a second time.
     if (unclear[0] !== undefined && unanswered !== undefined) {
       const message = `it cannot be said whose ${unclear.length} jobs on ${schedd.submissionHost} are, such as ${jobIdText(unclear[0].id)}: ${unanswered.message}`;
       throw new HTCondorError({ code: unanswered.code, message, maybeDone: false });
     }
     const foreign = new Set(others);
-    return jobs
-      .filter((job) => job.ad.JobStatus !== removed)
-      .map((job): Found => {
-        const { id, identity, ad, workerId, queue, configId, owner = '' } = job;
-        const place = `${schedd.submissionHost} ${jobIdText(id)}`;
-        const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
-        if (foreign.has(job)) {
-          const not = unanswered === undefined ? 'does not submit' : 'is not known to submit';
-          const damage = `it is of user ${fromOutside(owner).slice(0, 200)}, as whom thresher ${not}`;
-          // thresher may have submitted it, as a user that it was before its state directory was made.
-          return { place, handle, damage, isDoubtful: true };
-        }
-        if (identity === undefined || workerId === undefined) return { place, handle };
-        // Its files may never come: whether it is one at all is for the submitter to say.
-        if (isHalf(job)) return { place, handle, identity };
-        const { heldTimeout } = options(queue, configId);
-        const state = stateOf(workerId, ad, now, { heldTimeout, queued: true });
-        return { place, handle, identity, ...(state && { observation: state.observation }) };
-      });
+    return (
+      jobs
+        // Those of living workers are most likely ours, and are looked up by their numbers.
+        .filter((job) => unanswered === undefined || !foreign.has(job))
+        .map((job): Found => {
+          const { id, identity, ad, workerId, queue, configId, owner = '' } = job;
+          const place = `${schedd.submissionHost} ${jobIdText(id)}`;
+          const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
+          if (foreign.has(job)) {
+            const damage = `it is of user ${fromOutside(owner).slice(0, 200)}, as whom thresher does not submit`;
+            // thresher may have submitted it, as a user that it was before its state directory was made.
+            return { place, handle, damage, isDoubtful: true };
+          }
+          if (identity === undefined || workerId === undefined) return { place, handle };
+          // Its files may never come: whether it is one at all is for the submitter to say.
+          if (isHalf(job)) return { place, handle, identity };
+          const { heldTimeout } = options(queue, configId);
+          const state = stateOf(workerId, ad, now, { heldTimeout, queued: true });
+          return { place, handle, identity, ...(state && { observation: state.observation }) };
+        })
+    );
   }
 
   async removeOrphan({ handle }: Found, signal: AbortSignal): Promise<GoneOutcome> {

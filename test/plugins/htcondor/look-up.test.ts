@@ -177,14 +177,19 @@ describe('jobs of other users that have the marks of workers', () => {
           list !== undefined && (mark === random || list.includes(`"${mark}"`));
         const [, asked] = /^true && member\(harvesterWorkerID, (\{.*?\})\) && /.exec(constraint) ?? [];
         const [, open, notRemoved] =
-          /[&|] \(member\(harvesterWorkerID, (\{.*?\})\)( && JobStatus =!= 3)?\)/.exec(constraint) ?? [];
+          /\(member\(harvesterWorkerID, (\{.*?\})\)( && JobStatus =!= 3)?/.exec(constraint) ?? [];
         const [, owners] = /member\(splitUserName\(Owner\)\[0\], (\{.*?\})\)/.exec(constraint) ?? [];
         const isAsked = (one: ReturnType<typeof job>) =>
           names(asked, one[marks.worker]) &&
           (owners?.includes(`"${one.Owner}"`) === true ||
             constraint.includes(`(ClusterId == ${one.ClusterId} `) ||
             (names(open, one[marks.worker]) && (one.JobStatus !== 3 || notRemoved === undefined)));
-        return ended.filter(isAsked).slice(0, limit);
+        const isHalf = ({ JobStatus, ClusterId, ...ad }: ReturnType<typeof job>) =>
+          JobStatus === 3 &&
+          (ad as { RemoveReason?: string }).RemoveReason === halfReason &&
+          !constraint.includes(`(ClusterId == ${ClusterId} `);
+        const withoutHalves = constraint.includes('regexp(');
+        return ended.filter((one) => isAsked(one) && !(withoutHalves && isHalf(one))).slice(0, limit);
       },
       evaluated: async () => [],
     };
@@ -264,6 +269,34 @@ describe('jobs of other users that have the marks of workers', () => {
     const { jobs, unsaid } = await lookUp(scheddOf({ queued }), workers, signal, { history: true });
     expect([...jobs.keys()], 'it is to be removed').to.deep.equal([1, 2]);
     expect([...unsaid.values()].map(({ code }) => code)).to.deep.equal(['htcondor-owner', 'htcondor-owner']);
+  });
+
+  it('are looked for beside a half that is still in the queue: a later attempt may have ended', async () => {
+    const half = { Owner: 'pilot', JobStatus: 3, RemoveReason: halfReason };
+    const queued = [job(3, 1, half), job(4, 2, half), job(5, 3, half)];
+    const halves = [1, 2, 3].flatMap((id) => [job(6 + id, id, half), job(16 + id, id, half)]);
+    const ended = [...halves, job(30, 1, { Owner: 'pilot' })];
+    const schedd = scheddOf({ queued, ended });
+    const workers = [workerOf(1), workerOf(2), confirmed(3, '5.0')];
+    const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history: true });
+    const numbers = workers.map(({ workerId }) => jobs.get(workerId)?.map(({ id }) => id.cluster));
+    expect(numbers).to.deep.equal([[3, 30], [4], [5]]);
+    expect([...unsaid]).to.deep.equal([]);
+    // That of its number is its job, whatever became of it.
+    expect(await look(scheddOf({ ended: halves }), confirmed(3, '9.0'))).to.deep.equal([1]);
+  });
+
+  it('are in one of the two parts of a question, where the schedd says meanwhile who thresher is', async () => {
+    const ended = [job(5, 1, { JobStatus: 3, Owner: 'pilot' })];
+    const away = new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
+    const owners = {
+      now: async () => ({ where: 'member(splitUserName(Owner)[0], {})', unanswered: away }),
+      // From here on it is known.
+      unanswered: undefined,
+      part: async (jobs: readonly unknown[]) => ({ ours: jobs, others: [] }),
+    };
+    const schedd = { ...(scheddOf({ ended }) as object), owners } as never;
+    expect(await look(schedd, workerOf(1))).to.deep.equal([1]);
   });
 
   it('may be ours, removed or not, while the schedd does not say who thresher is', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
@@ -43,6 +43,7 @@ describe('the owners of jobs with our marks', () => {
     const jobs = names.map((owner, proc) => job(proc, owner));
     return (await owners.part(jobs, signal)).ours.map(({ owner }) => owner);
   };
+  const where = async () => (await owners.now(signal)).where;
   const said = () => log.lines.map(({ level, facts }) => [level, facts['owner'] ?? facts['code']]);
 
   it('are asked for once, as long as no other is met', async () => {
@@ -52,7 +53,7 @@ describe('the owners of jobs with our marks', () => {
     await clock.advance(120_000);
     expect(await ours('pilot', 'pilot@pool.test')).to.have.length(2);
     expect(asked).to.equal(1);
-    expect(await owners.where(signal)).to.equal('member(splitUserName(Owner)[0], {"pilot"})');
+    expect(await where()).to.equal('member(splitUserName(Owner)[0], {"pilot"})');
   });
 
   it('are asked for anew where another is met, once a minute: thresher may be another user by now', async () => {
@@ -92,40 +93,102 @@ describe('the owners of jobs with our marks', () => {
     user = away();
     owners = restart();
     expect(await ours('pilot', 'mapped', 'second', 'games')).to.deep.equal(['pilot', 'mapped', 'second']);
-    expect(await owners.where(signal)).to.contain('{"mapped","pilot","second"}');
+    expect(await where()).to.contain('{"mapped","pilot","second"}');
   });
 
-  it('are learnt anew where their file is not as thresher wrote it, and kept once the disk takes them', async () => {
+  it('are not guessed where their file cannot be read: jobs of its own would be those of others', async () => {
     expect(await ours('pilot')).to.have.length(1);
-    for (const text of ['{', '{"pilot":1}', 'null', '[1,"",{}]']) {
+    expect(readFileSync(file, 'utf8')).to.equal('{"users":["pilot"],"authenticates":true}\n');
+    const refusal = () =>
+      owners.part([job(0, 'pilot')], signal).catch((error: unknown) => error as { code?: string });
+    const wrong = ['', '{', '{"pilot":1}', 'null', '["pilot"]', '{"users":[1],"authenticates":true}'];
+    for (const text of [...wrong, '{"users":["pilot"]}', `"${'x'.repeat(70_000)}"`]) {
       writeFileSync(file, text);
       owners = restart();
-      expect(await ours('pilot', 'games')).to.deep.equal(['pilot']);
-      expect(readFileSync(file, 'utf8')).to.equal('["pilot"]\n');
+      expect(await refusal()).to.have.property('code', 'htcondor-owners');
+      expect(await where().catch((error: unknown) => error)).to.have.property('code', 'htcondor-owners');
+      expect(readFileSync(file, 'utf8')).to.equal(text);
     }
+    expect(String(await refusal()))
+      .to.contain(`${file} cannot be read`)
+      .and.to.contain('{"users":["NAME"]');
+    // It may be mended while the daemon runs.
+    writeFileSync(file, '{ "authenticates": true, "users": ["first"] }');
+    expect(await ours('first', 'pilot', 'games')).to.deep.equal(['first', 'pilot']);
+    rmSync(file);
+    symlinkSync('elsewhere', file);
+    owners = restart();
+    expect(await refusal()).to.have.property('code', 'htcondor-owners');
     removeDirectory(dirname(file));
     writeFileSync(dirname(file), '');
-    owners = restart();
-    const failure = await ours('pilot').catch((error: unknown) => error);
-    expect(failure, 'they are not the jobs of others for that').to.have.property('code', 'ENOTDIR');
-    rmSync(dirname(file));
-    mkdirSync(file, { recursive: true });
+    expect(await refusal()).to.have.property('code', 'htcondor-owners');
+  });
+
+  it('are kept once the disk takes them, which is tried once a minute and told once', async () => {
+    mkdirSync(dirname(dirname(file)), { recursive: true });
+    expect(await where()).to.contain('pilot');
+    // In the way of the file that it is written to before it gets its name.
+    mkdirSync(dirname(file));
+    const full = dirname(file);
+    chmodSync(full, 0o500);
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) mkdirSync(file);
+    for (let at = 0; at < 3; at++) expect(await ours('pilot')).to.deep.equal(['pilot']);
+    await clock.advance(60_000);
     expect(await ours('pilot')).to.deep.equal(['pilot']);
-    expect(said().at(-1)?.[0]).to.equal('warn');
-    removeDirectory(file);
+    expect(log.lines.map(({ message }) => message)).to.deep.equal([
+      'the users that thresher is on a schedd are not kept',
+    ]);
+    chmodSync(full, 0o700);
+    if (isRoot) removeDirectory(file);
     expect(await ours('pilot')).to.deep.equal(['pilot']);
-    expect(readFileSync(file, 'utf8')).to.equal('["pilot"]\n');
+    expect(existsSync(file), 'before the minute is over').to.equal(false);
+    await clock.advance(60_000);
+    await Promise.all([ours('pilot'), ours('pilot')]);
+    expect(readFileSync(file, 'utf8')).to.contain('"pilot"');
   });
 
   it('are not told apart on a schedd that authenticates nobody, as long as it does so', async () => {
     user = undefined;
     expect(await ours('games', undefined)).to.deep.equal(['games', undefined]);
-    expect(await owners.where(signal)).to.equal('true');
+    expect(await where()).to.equal('true');
     expect(said()).to.deep.equal([['warn', undefined]]);
     user = 'pilot@pool.test';
     await clock.advance(60_000);
     expect(await ours('games', 'pilot')).to.deep.equal(['pilot']);
-    expect(await owners.where(signal)).to.contain('{"pilot"}');
+    expect(await where()).to.contain('{"pilot"}');
+  });
+
+  it('are not all users for a login that fails after a restart: a schedd that named one authenticates its users', async () => {
+    expect(await ours('pilot')).to.have.length(1);
+    user = undefined;
+    owners = restart();
+    expect(await ours('pilot', 'games')).to.deep.equal(['pilot']);
+    expect(await where()).to.contain('{"pilot"}');
+    expect(String(owners.unanswered)).to.contain('authenticates nobody').and.to.contain(`remove ${file}`);
+    user = 'second@pool.test';
+    await clock.advance(5000);
+    expect(await ours('pilot', 'games', 'second')).to.deep.equal(['pilot', 'second']);
+    expect(owners.unanswered).to.equal(undefined);
+    // One that never named a user still authenticates nobody after a restart.
+    rmSync(file);
+    [user, owners] = [undefined, restart()];
+    fresh.set('7.0', {});
+    expect(await ours('mapped', 'games')).to.have.length(2);
+    owners = restart();
+    expect(await ours('mapped', 'games')).to.have.length(2);
+    expect(await where()).to.equal('true');
+  });
+
+  it('are waited for no longer than a caller has time', async () => {
+    const never = new Promise<string>(() => undefined);
+    owners = new Owners({ client: { whoAmI: () => never }, clock, log, submissionHost: 'S', fresh, file });
+    void owners.part([job(0, 'pilot')], signal);
+    const stop = new AbortController();
+    const waiting = owners.part([job(0, 'pilot')], stop.signal).catch((error: unknown) => error);
+    await new Promise((resolve) => setImmediate(resolve));
+    stop.abort(new Error('no time'));
+    expect(await waiting).to.have.property('message', 'no time');
   });
 
   it('are asked for once by many callers at once, and again where the one that asks gives up', async () => {
@@ -152,7 +215,7 @@ describe('the owners of jobs with our marks', () => {
   it('are those that are known while the schedd does not say who thresher is, and it is asked again soon', async () => {
     user = away();
     expect(await ours('pilot', 'games')).to.deep.equal([]);
-    expect(await owners.where(signal)).to.equal('member(splitUserName(Owner)[0], {})');
+    expect(await where()).to.equal('member(splitUserName(Owner)[0], {})');
     expect(owners.unanswered).to.equal(user);
     expect(asked).to.equal(1);
     await clock.advance(5000);

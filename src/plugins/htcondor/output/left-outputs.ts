@@ -1,6 +1,7 @@
 import { chmod, lstat, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { unlessAborted } from '../../../util/deadline.ts';
 import { ensureDirectory, hasCode } from '../../../util/files.ts';
 import { openPlainFile } from '../../../util/plain-file.ts';
 import type { FileLane } from '../../../util/file-lane.ts';
@@ -89,18 +90,8 @@ export class LeftOutputs {
 
   /** Waits for the fetches that are under way now. @throws what the signal says */
   async #fetchOf(workerIds: readonly number[], signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const aborted = Promise.withResolvers<never>();
-    const stop = () => {
-      aborted.reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', stop);
-    try {
-      const fetches = workerIds.flatMap((workerId) => this.#fetches.get(workerId) ?? []);
-      await Promise.race([Promise.allSettled(fetches), aborted.promise]);
-    } finally {
-      signal.removeEventListener('abort', stop);
-    }
+    const fetches = workerIds.flatMap((workerId) => this.#fetches.get(workerId) ?? []);
+    await unlessAborted(Promise.allSettled(fetches), signal);
   }
 
   /** Whether no fetch was cut off in it, or is under way. What HTCondor writes by itself, at the end of a job, is whole. */
