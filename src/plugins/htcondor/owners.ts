@@ -163,10 +163,10 @@ export class Owners {
   async #recall(): Promise<void> {
     if (this.#kept !== undefined) return;
     const read = await readMemory(this.#parts.file);
-    if (this.#kept !== undefined) return;
     for (const name of read.users) this.#known.add(name);
     this.#authenticates ||= read.authenticates;
-    this.#kept = read.text;
+    // Another caller may have read it, and written it anew, meanwhile.
+    this.#kept ??= read.text;
   }
 
   get #text(): string {

@@ -99,8 +99,7 @@ describe('the owners of jobs with our marks', () => {
   it('are not guessed where their file cannot be read: jobs of its own would be those of others', async () => {
     expect(await ours('pilot')).to.have.length(1);
     expect(readFileSync(file, 'utf8')).to.equal('{"users":["pilot"],"authenticates":true}\n');
-    const refusal = () =>
-      owners.part([job(0, 'pilot')], signal).catch((error: unknown) => error as { code?: string });
+    const refusal = () => owners.part([job(0, 'pilot')], signal).catch((error: unknown) => error as Error);
     const wrong = ['', '{', '{"pilot":1}', 'null', '["pilot"]', '{"users":[1],"authenticates":true}'];
     for (const text of [...wrong, '{"users":["pilot"]}', `"${'x'.repeat(70_000)}"`]) {
       writeFileSync(file, text);
@@ -183,7 +182,7 @@ describe('the owners of jobs with our marks', () => {
   it('are waited for no longer than a caller has time', async () => {
     const never = new Promise<string>(() => undefined);
     owners = new Owners({ client: { whoAmI: () => never }, clock, log, submissionHost: 'S', fresh, file });
-    void owners.part([job(0, 'pilot')], signal);
+    owners.part([job(0, 'pilot')], signal).catch(() => undefined);
     const stop = new AbortController();
     const waiting = owners.part([job(0, 'pilot')], stop.signal).catch((error: unknown) => error);
     await new Promise((resolve) => setImmediate(resolve));
