@@ -99,7 +99,11 @@ describe('the owners of jobs with our marks', () => {
   it('are not guessed where their file cannot be read: jobs of its own would be those of others', async () => {
     expect(await ours('pilot')).to.have.length(1);
     expect(readFileSync(file, 'utf8')).to.equal('{"users":["pilot"],"authenticates":true}\n');
-    const refusal = () => owners.part([job(0, 'pilot')], signal).catch((error: unknown) => error as Error);
+    const refusal = async () =>
+      owners.part([job(0, 'pilot')], signal).then(
+        () => undefined,
+        (error: unknown) => error as Error,
+      );
     const wrong = ['', '{', '{"pilot":1}', 'null', '["pilot"]', '{"users":[1],"authenticates":true}'];
     for (const text of [...wrong, '{"users":["pilot"]}', `"${'x'.repeat(70_000)}"`]) {
       writeFileSync(file, text);
@@ -108,7 +112,7 @@ describe('the owners of jobs with our marks', () => {
       expect(await where().catch((error: unknown) => error)).to.have.property('code', 'htcondor-owners');
       expect(readFileSync(file, 'utf8')).to.equal(text);
     }
-    expect(String(await refusal()))
+    expect((await refusal())?.message)
       .to.contain(`${file} cannot be read`)
       .and.to.contain('{"users":["NAME"]');
     // It may be mended while the daemon runs.
