@@ -27,9 +27,12 @@ export function attemptOf(index: number): Attempt {
   };
 }
 
+/** So many rounds that each index is a whole number still. */
+const mostRounds = Math.floor(Number.MAX_SAFE_INTEGER / (mostAttempts * mostJobs)) - 1;
+
 /** A count in a status: one of an older schema, or of another writer, may be anything. */
 export function countOf(value: unknown): number {
-  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : 0;
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? Math.min(value, mostRounds) : 0;
 }
 
 /** Longest text of ranges, characters: each number by itself, of four digits, with its comma. Those of `toRanges` are shorter. */

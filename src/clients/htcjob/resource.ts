@@ -168,44 +168,76 @@ export const outputDirectory = {
 } as const;
 const rightOutputDirectory = `a relative path of at most ${outputDirectory.maxLength} letters, digits, ".", "_" and "-", no part of which begins with "." or "-"`;
 
-function isOutputDirectory(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length > outputDirectory.maxLength) return false;
-  return new RegExp(outputDirectory.pattern).test(value);
-}
-
 /** The most failed jobs that are run again. */
 export const mostRetries = 999;
 
-/** Fields that say when and where jobs run and their outputs go, and what each must be where it is there. */
-const deciding: Readonly<
-  Record<string, { readonly right: string; readonly is: (value: unknown) => boolean }>
-> = {
-  queueName: { right: 'the name of a queue', is: (value) => typeof value === 'string' && value !== '' },
-  suspend: { right: 'true or false', is: (value) => typeof value === 'boolean' },
-  // Numbers of the API have 32 bits.
-  ttlSecondsAfterFinished: wholeNumber(0, 2 ** 31 - 1),
-  activeDeadlineSeconds: wholeNumber(1, 2 ** 31 - 1),
-  backoffLimit: wholeNumber(0, mostRetries),
+interface Field {
+  /** What it must be. */
+  readonly right: string;
+  /** The value as it counts: the same where it is right, undefined where it counts as absent. */
+  readonly use: (value: unknown) => unknown;
+}
+
+/** Fields that say when and where jobs run, and where their outputs go. Numbers beyond what the schema takes do no harm. */
+const deciding = {
+  queueName: {
+    right: 'the name of a queue',
+    use: (value) => (typeof value === 'string' && value !== '' ? value : undefined),
+  },
+  suspend: {
+    right: 'true or false',
+    use: (value) => (typeof value === 'boolean' ? value : undefined),
+  },
+  ttlSecondsAfterFinished: {
+    right: 'a whole number of seconds, 0 or more',
+    use: (value) => (isWhole(value) ? value : undefined),
+  },
+  activeDeadlineSeconds: {
+    right: 'a whole number of seconds, 1 or more',
+    use: (value) => (isWhole(value) && value > 0 ? value : undefined),
+  },
+  backoffLimit: {
+    right: `a whole number from 0 to ${mostRetries}`,
+    use: (value) => (isWhole(value) ? Math.min(value, mostRetries) : undefined),
+  },
   output: {
     right: `an object, with a directory that is ${rightOutputDirectory}`,
-    is: (value) => {
-      if (typeof value !== 'object' || value === null) return false;
-      const { directory } = value as { readonly directory?: unknown };
-      return directory === undefined || isOutputDirectory(directory);
-    },
+    use: (value) => (isOutput(value) ? value : undefined),
   },
-};
+} as const satisfies Record<string, Field>;
 
-function wholeNumber(least: number, most: number) {
-  return {
-    right: `a whole number from ${least} to ${most}`,
-    is: (value: unknown) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
-  };
+type Deciding = Pick<HtcJobSpec, keyof typeof deciding>;
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isOutput(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { directory } = value as { readonly directory?: unknown };
+  if (directory === undefined) return true;
+  if (typeof directory !== 'string' || directory.length > outputDirectory.maxLength) return false;
+  return new RegExp(outputDirectory.pattern).test(directory);
+}
+
+/** Those of these fields that count, as they count. An older schema may have let anything through. */
+export function decidingOf(spec: HtcJobSpec): Deciding {
+  const used = Object.entries(deciding).map(([name, { use }]) => [name, use(spec[name as keyof Deciding])]);
+  return Object.fromEntries(used.filter(([, value]) => value !== undefined)) as Deciding;
+}
+
+/** What is wrong with the first of these fields that does not count as it is; undefined where all do. */
+export function misfitOf(spec: HtcJobSpec): string | undefined {
+  for (const [name, { right, use }] of Object.entries(deciding)) {
+    const value: unknown = spec[name as keyof Deciding];
+    if (value !== undefined && value !== null && use(value) !== value) return `spec.${name} must be ${right}`;
+  }
+  return undefined;
 }
 
 /** Why an object is no HTCJob that could be run; undefined where it is one. An older schema may have let it through. */
 export function flawOf({ spec }: { readonly spec?: unknown }): string | undefined {
-  const { script, queue, ...others } = (spec ?? {}) as Readonly<Record<string, unknown>>;
+  const { script, queue } = (spec ?? {}) as { readonly script?: unknown; readonly queue?: unknown };
   const { source, image, command, queue: former } = (script ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof source !== 'string') return 'spec.script.source is no text; write the script there';
   if (typeof image !== 'string') return 'spec.script.image is no text; write the name of the image there';
@@ -213,11 +245,9 @@ export function flawOf({ spec }: { readonly spec?: unknown }): string | undefine
     return 'spec.script.command is neither a text nor a list of texts; write the program there';
   const counts = Object.entries({ 'spec.queue': queue, 'spec.script.queue': former });
   const wrong = counts.find(([, count]) => !isJobCount(count))?.[0];
-  if (wrong !== undefined)
-    return `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
-  for (const [name, { right, is }] of Object.entries(deciding))
-    if (others[name] !== undefined && !is(others[name])) return `spec.${name} must be ${right}`;
-  return undefined;
+  return wrong === undefined
+    ? undefined
+    : `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
 }
 
 function isListOfTexts(value: unknown): boolean {

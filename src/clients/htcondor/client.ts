@@ -7,7 +7,7 @@ import { type Ad, JsonObjects } from './json-objects.ts';
 import { CondorTools, type Tool, type ToolsOptions } from './tools.ts';
 
 /** ms. Transfers take as long as their files are big. */
-const timeLimits = { ping: 10_000, ask: 60_000, change: 120_000, transfer: 600_000 } as const;
+const timeLimits = { ping: 30_000, ask: 60_000, change: 120_000, transfer: 600_000 } as const;
 
 export interface ClientOptions extends ToolsOptions {
   /** ms; tests have less patience. */

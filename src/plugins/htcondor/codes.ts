@@ -38,7 +38,7 @@ export const htcondorWorkerErrors = {
     remedy:
       'If the message says that `condor_ping` does not answer, have it do so (`condor_ping -type SCHEDD QMGMT_WRITE_CMD`, as the user of the daemon). If thresher submitted as that user before, let the job end. Else remove it from the queue (`condor_rm`). If the history of the schedd still has it then, end the worker (`thresher kill`): a new one takes its place.',
   },
-  'htcondor-owners': {
+  'htcondor-owners-file': {
     meaning:
       'The file below `htcondor/owners` of the state directory that has the users as whom thresher has submitted to a schedd cannot be read, or is not as thresher wrote it. Without it jobs of its own might count as those of others, so nothing of this schedd is looked up.',
     remedy:

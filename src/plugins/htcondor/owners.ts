@@ -89,7 +89,7 @@ export class Owners {
     return this.#unanswered;
   }
 
-  /** @throws ThresherError `htcondor-owners`: without the users that thresher was, its own jobs would be those of others */
+  /** @throws ThresherError `htcondor-owners-file`: without the users that thresher was, its own jobs would be those of others */
   async part<J extends Pick<Job, 'id' | 'owner'>>(
     jobs: readonly J[],
     signal: AbortSignal,
@@ -163,7 +163,7 @@ export class Owners {
   async #recall(): Promise<void> {
     if (this.#kept !== undefined) return;
     const read = await readMemory(this.#parts.file);
-    for (const name of read.users) this.#known.add(name);
+    for (const name of read.users) this.#known.add(nameOf(name));
     this.#authenticates ||= read.authenticates;
     // Another caller may have read it, and written it anew, meanwhile.
     this.#kept ??= read.text;
@@ -171,7 +171,7 @@ export class Owners {
 
   get #text(): string {
     const memory: Memory = { users: [...this.#known].toSorted(), authenticates: this.#authenticates };
-    return this.#known.size === 0 ? '' : `${JSON.stringify(memory)}\n`;
+    return this.#known.size === 0 && !this.#authenticates ? '' : `${JSON.stringify(memory)}\n`;
   }
 
   /** What is not on the disk is known all the same, and is written with a later look. */
@@ -211,7 +211,7 @@ export function nameOf(user: string): string {
   return user.split('@', 1)[0] ?? user;
 }
 
-/** @throws ThresherError `htcondor-owners` where it cannot be read, or is not as thresher wrote it */
+/** @throws ThresherError `htcondor-owners-file` where it cannot be read, or is not as thresher wrote it */
 async function readMemory(file: string): Promise<Memory & { readonly text: string }> {
   try {
     const { bytes } = await readPlainFile(file, { largest: longestFile, links: 'refuse' });
@@ -223,7 +223,7 @@ async function readMemory(file: string): Promise<Memory & { readonly text: strin
     if (hasCode(error, 'ENOENT')) return { users: [], authenticates: false, text: '' };
     const form = JSON.stringify({ users: ['NAME'], authenticates: true } satisfies Memory);
     const message = `${file} cannot be read (${messageOf(error)}): it has to have the users as whom thresher has submitted to this schedd, without their domains, as ${form}`;
-    throw new ThresherError('htcondor-owners', message);
+    throw new ThresherError('htcondor-owners-file', message);
   }
 }
 

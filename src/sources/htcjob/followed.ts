@@ -1,4 +1,5 @@
 import {
+  decidingOf,
   flawOf,
   type HtcJob,
   type HtcJobMeta,
@@ -6,6 +7,7 @@ import {
   type HtcJobSpec,
   type HtcJobStatus,
   type JobOutput,
+  misfitOf,
 } from '../../clients/htcjob/resource.ts';
 
 /** Longest spec that stays in memory as a whole, characters: tens of thousands of HTCJobs may wait, and a spec may have 1.5 MB. */
@@ -14,16 +16,8 @@ const longestKept = 4096;
 const perValue = 8;
 
 /** The short parts of a spec, which say when and how often its jobs run. The others say what they are. */
-const shortParts = [
-  'queue',
-  'queueName',
-  'suspend',
-  'ttlSecondsAfterFinished',
-  'activeDeadlineSeconds',
-  'backoffLimit',
-] as const;
-
-export interface FollowedSpec extends Pick<HtcJobSpec, (typeof shortParts)[number]> {
+export interface FollowedSpec extends Omit<ReturnType<typeof decidingOf>, 'output'> {
+  readonly queue?: number;
   readonly script: Pick<HtcJobScript, 'queue'>;
   readonly output?: Pick<JobOutput, 'directory'>;
 }
@@ -39,6 +33,8 @@ export interface Followed {
   readonly scriptLength: number;
   /** Why the object cannot be run as it is. */
   readonly flaw?: string;
+  /** Why it is not begun. Where its jobs run, the field counts as far as it can. */
+  readonly misfit?: string;
 }
 
 /**
@@ -50,6 +46,7 @@ export function kept(object: HtcJob): Followed {
   const { namespace, name, uid, resourceVersion, generation, finalizers } = metadata;
   const { creationTimestamp, deletionTimestamp } = metadata;
   const flaw = flawOf(object);
+  const misfit = flaw === undefined ? misfitOf(spec) : undefined;
   const isOpen = status?.completionTime === undefined && deletionTimestamp === undefined;
   return {
     metadata: {
@@ -67,17 +64,20 @@ export function kept(object: HtcJob): Followed {
     ...(flaw === undefined && isOpen && !isLong(sizeOf(spec, longestKept)) && { whole: spec }),
     scriptLength: flaw === undefined ? spec.script.source.length : 0,
     ...(flaw !== undefined && { flaw }),
+    ...(misfit !== undefined && { misfit }),
   };
 }
 
 export const emptySpec: FollowedSpec = { script: {} };
 
-function followed({ script: { queue }, output, ...spec }: HtcJobSpec): FollowedSpec {
-  const parts = shortParts.flatMap((part) => (spec[part] === undefined ? [] : [[part, spec[part]] as const]));
+function followed(spec: HtcJobSpec): FollowedSpec {
+  const { output, ...others } = decidingOf(spec);
+  const { queue, script } = spec;
   const directory = output?.directory;
   return {
-    ...(Object.fromEntries(parts) as Pick<FollowedSpec, (typeof shortParts)[number]>),
-    script: { ...(queue !== undefined && { queue }) },
+    ...others,
+    ...(queue !== undefined && { queue }),
+    script: { ...(script.queue !== undefined && { queue: script.queue }) },
     ...(output !== undefined && { output: { ...(directory !== undefined && { directory }) } }),
   };
 }

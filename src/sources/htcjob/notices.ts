@@ -23,10 +23,10 @@ export class Notices {
     this.#parts = parts;
   }
 
-  /** An object that an older schema let through, and that no status can be written of. */
+  /** An object that an older schema let through. The server may take no status of it. */
   flawed(tracked: Tracked, flaw: string, signal: AbortSignal): void {
     if (!this.#say(tracked, 'Invalid', flaw, signal)) return;
-    this.#parts.log.warn('an object is no HTCJob that can be run', { htcjob: tracked.name, why: flaw });
+    this.#parts.log.warn('an object is no HTCJob as its schema has it', { htcjob: tracked.name, why: flaw });
   }
 
   /** Jobs of another factory are known to it alone. */

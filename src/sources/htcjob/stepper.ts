@@ -70,10 +70,9 @@ export class Stepper {
       const isThere = await this.#keepOutputs(tracked, signal);
       return isThere ? this.#afterEnd(tracked, signal) : undefined;
     }
-    if (tracked.flaw !== undefined) {
-      this.#notices.flawed(tracked, tracked.flaw, signal);
-      return undefined;
-    }
+    const flaw = tracked.flaw ?? tracked.misfit;
+    if (flaw !== undefined) this.#notices.flawed(tracked, flaw, signal);
+    if (tracked.flaw !== undefined || (tracked.misfit !== undefined && !tracked.isClaimed)) return undefined;
     if (!tracked.hasFinalizer) {
       const version = await cluster.setFinalizer(tracked.meta, true, signal);
       if (!this.#wrote(tracked, version)) return undefined;

@@ -41,8 +41,9 @@ export class Tracked {
   isRestored = false;
   /** It was seen before it had the finalizer. */
   #wasNew = false;
-  /** Why the object cannot be run as it is. */
+  /** Why the object cannot be run as it is, and why it is not begun. */
   flaw: string | undefined;
+  misfit: string | undefined;
   /** Indexes of the attempts whose end was asked for. */
   readonly ending = new Set<number>();
   /** Indexes that were asked for and of which nothing was heard: a pass of the queue may hold their requests in its hand. */
@@ -105,6 +106,7 @@ export class Tracked {
     this.isDeleting = metadata.deletionTimestamp !== undefined;
     this.status = status;
     this.flaw = object.flaw;
+    this.misfit = object.misfit;
     if (this.flaw !== undefined) return !isSame;
     this.bytes = scriptLength + bytesBesideScript + jobCount(spec) * bytesOfJob;
     const isOver = this.isFinished || this.isDeleting || !this.#needsWhole;
@@ -153,7 +155,7 @@ export class Tracked {
 
   /** Whether another writer changed the counts of a finished one, which its numbers of ended jobs contradict. */
   get isFalsified(): boolean {
-    if (!this.isFinished) return false;
+    if (!this.isFinished || this.flaw !== undefined) return false;
     const { active, held, succeeded, failed, completedIndexes, failedIndexes } = this.status ?? {};
     const count = jobCount(this.spec);
     const [completed, lost] = [

@@ -97,7 +97,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'htcondor-held-limit': 8982,
   'htcondor-removed': 8979,
   'htcondor-owner': otherError,
-  'htcondor-owners': otherError,
+  'htcondor-owners-file': otherError,
   'htcondor-value': otherError,
   'htcondor-fenced': otherError,
   'htcondor-submit-lives': otherError,

@@ -85,7 +85,7 @@ export interface JobDemand {
 
 /**
  * How many new workers activated jobs ask for. The limits of the queue cut them as they cut every demand. One worker stays queued
- * without any job, so that a queue shows that it works. A server that counts beyond all sense asks for as many as one order may.
+ * without any job, so that a queue shows that it works. It asks for as many at a time as one order of the server may.
  * Source: Harvester's worker_adjuster, `define_num_workers`.
  */
 export function workersForJobs({ activated, factor, noneWithoutJobs, queued }: JobDemand): number {

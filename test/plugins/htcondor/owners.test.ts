@@ -108,8 +108,8 @@ describe('the owners of jobs with our marks', () => {
     for (const text of [...wrong, '{"users":["pilot"]}', `"${'x'.repeat(70_000)}"`]) {
       writeFileSync(file, text);
       owners = restart();
-      expect(await refusal()).to.have.property('code', 'htcondor-owners');
-      expect(await where().catch((error: unknown) => error)).to.have.property('code', 'htcondor-owners');
+      expect(await refusal()).to.have.property('code', 'htcondor-owners-file');
+      expect(await where().catch((error: unknown) => error)).to.have.property('code', 'htcondor-owners-file');
       expect(readFileSync(file, 'utf8')).to.equal(text);
     }
     expect((await refusal())?.message)
@@ -121,10 +121,24 @@ describe('the owners of jobs with our marks', () => {
     rmSync(file);
     symlinkSync('elsewhere', file);
     owners = restart();
-    expect(await refusal()).to.have.property('code', 'htcondor-owners');
+    expect(await refusal()).to.have.property('code', 'htcondor-owners-file');
     removeDirectory(dirname(file));
     writeFileSync(dirname(file), '');
-    expect(await refusal()).to.have.property('code', 'htcondor-owners');
+    expect(await refusal()).to.have.property('code', 'htcondor-owners-file');
+  });
+
+  it('are none where an operator has removed the last one, and the schedd authenticates them still', async () => {
+    mkdirSync(dirname(file), { recursive: true });
+    const none = '{"users":[],"authenticates":true}\n';
+    writeFileSync(file, none);
+    user = away();
+    expect(await ours('pilot')).to.deep.equal([]);
+    owners = restart();
+    expect(await ours('pilot')).to.deep.equal([]);
+    expect(readFileSync(file, 'utf8')).to.equal(none);
+    writeFileSync(file, '{"users":["pilot@pool.test"],"authenticates":true}');
+    owners = restart();
+    expect(await ours('pilot'), 'a name with its domain is that user, too').to.deep.equal(['pilot']);
   });
 
   it('are kept once the disk takes them, which is tried once a minute and told once', async () => {
@@ -184,12 +198,16 @@ describe('the owners of jobs with our marks', () => {
   });
 
   it('are waited for no longer than a caller has time', async () => {
-    const never = new Promise<string>(() => undefined);
-    owners = new Owners({ client: { whoAmI: () => never }, clock, log, submissionHost: 'S', fresh, file });
+    const begun = Promise.withResolvers<undefined>();
+    const whoAmI = () => {
+      begun.resolve(undefined);
+      return new Promise<string>(() => undefined);
+    };
+    owners = new Owners({ client: { whoAmI }, clock, log, submissionHost: 'S', fresh, file });
     owners.part([job(0, 'pilot')], signal).catch(() => undefined);
+    await begun.promise;
     const stop = new AbortController();
     const waiting = owners.part([job(0, 'pilot')], stop.signal).catch((error: unknown) => error);
-    await new Promise((resolve) => setImmediate(resolve));
     stop.abort(new Error('no time'));
     expect(await waiting).to.have.property('message', 'no time');
   });

@@ -390,37 +390,88 @@ describe('a step of a HTCJob', () => {
   });
 
   describe('hole 8: of an object that an older schema let through', () => {
+    const over = { ...claimed, active: 0, succeeded: 1, completedIndexes: '0' };
+    const ended: HtcJobStatus = { ...over, completionTime: '2020-01-01T00:00:00Z' };
+    const started = { ...claimed, startTime: '2020-01-01T00:00:00Z' };
+    const seconds = 'a whole number of seconds';
+    const directory = 'an object, with a directory that is a relative path';
     const wrong: readonly (readonly [field: string, value: unknown, right: string])[] = [
-      ...['1h', null, -1, 1.5, 2 ** 31].flatMap((value) => [
-        ['ttlSecondsAfterFinished', value, 'a whole number from 0 to 2147483647'] as const,
-        ['activeDeadlineSeconds', value, 'a whole number from 1 to 2147483647'] as const,
+      ...['1h', -1, 1.5, 1e300, []].flatMap((value) => [
+        ['ttlSecondsAfterFinished', value, seconds] as const,
+        ['activeDeadlineSeconds', value, seconds] as const,
         ['backoffLimit', value, 'a whole number from 0 to 999'] as const,
       ]),
-      ['activeDeadlineSeconds', 0, 'a whole number from 1 to 2147483647'],
+      ['activeDeadlineSeconds', 0, seconds],
       ['backoffLimit', 1000, 'a whole number from 0 to 999'],
       ['suspend', 'yes', 'true or false'],
       ['queueName', 5, 'the name of a queue'],
       ['queueName', '', 'the name of a queue'],
-      ['output', 'here', 'an object, with a directory that is a relative path'],
-      ['output', { directory: '../../home' }, 'an object, with a directory that is a relative path'],
-      ['output', { directory: 7 }, 'an object, with a directory that is a relative path'],
+      ...['here', [], { directory: '../../home' }, { directory: 7 }, { directory: '' }].map(
+        (value) => ['output', value, directory] as const,
+      ),
     ];
-    for (const [field, value, right] of wrong)
-      it(`says what is right for ${field} ${JSON.stringify(value)}, and runs nothing of it`, async () => {
-        const job = htcJob({ [field]: value });
-        const open = site.track(job, claimed);
-        expect(await site.step(open)).to.equal(undefined);
-        expect([askedOf(open), site.statuses, site.ended]).to.deep.equal([[], [], []]);
-        expect(site.notes.at(-1)?.message).to.match(new RegExp(`^spec\\.${field} must be ${right}`));
-        const over = site.track(job, { ...claimed, completionTime: '2026-01-01T00:00:00Z' });
-        expect(await site.step(over)).to.equal(undefined);
+    const withField = (field: string, value: unknown) =>
+      htcJob({ [field]: value } as unknown as Partial<HtcJobSpec>);
+    for (const [field, value, right] of wrong) {
+      const said = `${field} ${JSON.stringify(value)}`;
+      const message = new RegExp(`^spec\\.${field} must be ${right}`);
+
+      it(`says what is right for ${said}, and begins nothing of it`, async () => {
+        const tracked = site.track(withField(field, value));
+        expect(await site.step(tracked)).to.equal(undefined);
+        expect([askedOf(tracked), site.statuses]).to.deep.equal([[], []]);
+        expect(site.notes.map((note) => note.message.replace(message, 'right'))[0]).to.match(/^right/);
+        await site.step(tracked);
+        expect(site.notes).to.have.length(1);
       });
 
-    it('takes the right values', async () => {
+      it(`brings one to its end that runs with ${said}`, async () => {
+        const tracked = site.track(withField(field, value), started);
+        site.found = [newsOf(uid, 0, 'finished', 0)];
+        expect(await site.step(tracked)).to.equal(undefined);
+        expect(last()).to.include({ succeeded: 1, reason: 'Succeeded' });
+        expect(site.notes[0]?.message).to.match(message);
+        expect(await site.step(site.track(withField(field, value), ended))).to.equal(undefined);
+        expect(site.asked).not.to.include('delete');
+      });
+    }
+
+    it('takes the right values, those that a server of today would not take but that do no harm, and null', async () => {
       const right = { ttlSecondsAfterFinished: 0, activeDeadlineSeconds: 1, backoffLimit: 999 };
-      const tracked = site.track(htcJob({ ...right, suspend: false, queueName: 'Q' }));
-      await site.step(tracked);
-      expect([tracked.flaw, askedOf(tracked)]).to.deep.equal([undefined, [0]]);
+      const nothing = { suspend: null, queueName: null, ttlSecondsAfterFinished: null };
+      for (const spec of [{ ...right, suspend: false, queueName: 'Q' }, nothing]) {
+        const tracked = site.track(htcJob(spec as Partial<HtcJobSpec>));
+        await site.step(tracked);
+        expect([tracked.misfit, askedOf(tracked)]).to.deep.equal([undefined, [0]]);
+      }
+      const century = site.track(htcJob({ ttlSecondsAfterFinished: 3_153_600_000 }), ended);
+      expect(await site.step(century)).to.equal(3_600_000);
+    });
+
+    it('runs no more than 999 failed jobs again, and of those without a right number none', async () => {
+      const count = 1100;
+      const retriesOf = async (backoffLimit: unknown) => {
+        const job = htcJob({ queue: count, backoffLimit } as unknown as Partial<HtcJobSpec>);
+        const tracked = site.track(job, claimed);
+        site.found = Array.from({ length: count }, (_, index) => newsOf(uid, index, 'failed', 1));
+        await site.step(tracked);
+        return tracked.asked.size;
+      };
+      expect([await retriesOf(5000), await retriesOf('many')]).to.deep.equal([999, 0]);
+    });
+
+    it('keeps and removes the outputs of one whose other fields alone are wrong', () => {
+      const output = { directory: 'results' };
+      expect(site.track(htcJob({ output, backoffLimit: -1 })).spec.output).to.deep.equal(output);
+      expect(site.track(htcJob({ output: { directory: '..' } })).spec.output).to.equal(undefined);
+    });
+
+    it('says that a finished one is no HTCJob of today without taking its counts for false', async () => {
+      const script = { ...htcJob().spec.script, source: 5 } as unknown as HtcJobSpec['script'];
+      const counts = { succeeded: 5, completedIndexes: '0-4', active: 0, held: 0, failed: 0 };
+      const tracked = site.track(htcJob({ queue: 5, script }), { ...ended, ...counts });
+      expect([tracked.isFalsified, await site.step(tracked)]).to.deep.equal([false, undefined]);
+      expect(site.notes).to.deep.equal([]);
     });
 
     it('counts nothing that is no count in its status', async () => {
@@ -430,6 +481,13 @@ describe('a step of a HTCJob', () => {
       await site.step(tracked);
       expect(askedOf(tracked)).to.deep.equal([]);
       expect(last()).to.include({ failed: 1, reason: 'JobsFailed' });
+      const rounds = site.track(htcJob({ queue: 3, suspend: true }, 'rounds'), {
+        ...claimed,
+        round: 2 ** 31 - 1,
+      });
+      const indexes = rounds.judge(false).jobs.map(({ index }) => index);
+      expect(new Set(indexes).size, 'each job has an index of its own').to.equal(3);
+      expect(indexes.every(Number.isSafeInteger)).to.equal(true);
     });
   });
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { flawOf } from '../../../../src/clients/htcjob/resource.ts';
+import { misfitOf } from '../../../../src/clients/htcjob/resource.ts';
 import { directoryOf, outputProblems, OutputPlace } from '../../../../src/sources/htcjob/output/place.ts';
 import { HeldDirectory, type OnFiles } from '../../../../src/sources/htcjob/output/directory.ts';
 import { unpack } from '../../../../src/sources/htcjob/output/unpack.ts';
@@ -52,7 +52,7 @@ describe('the directory of outputs', () => {
     'x'.repeat(201),
   ])
     it(`refuses ${JSON.stringify(directory.slice(0, 20))} as the directory of a resource`, () => {
-      const flaw = flawOf(htcJob({ output: { directory } }));
+      const flaw = misfitOf(htcJob({ output: { directory } }).spec);
       expect(flaw).to.match(/^spec.output must be an object, with a directory that is a relative path/);
     });
 
