@@ -15,6 +15,14 @@ import { submitRefusal } from '../../src/clients/htcondor/submit-commands.ts';
 import { allowedCommands } from '../../src/clients/htcondor/submit-names.ts';
 import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';
 import {
+  halfReason,
+  wasNeverWhole,
+  wasWhole,
+  whereEither,
+  whereOurs,
+} from '../../src/plugins/htcondor/look-up.ts';
+import { jobOf, marks } from '../../src/plugins/htcondor/marks.ts';
+import {
   clearSpaces,
   clientOf,
   type CondorSpace,
@@ -208,6 +216,48 @@ describe('the client of HTCondor', function () {
     expect(await ids(whereJobs([]))).to.deep.equal([]);
     expect(await ids(whereJobs(jobs.slice(1, 3)))).to.deep.equal([1, 2]);
     expect(await ids(whereJobs(jobs.filter(({ proc }) => proc % 2 === 1)))).to.deep.equal([1, 3, 5]);
+  });
+
+  it('chooses whole jobs as thresher reads them, and those in doubt also where one has no owner', () => {
+    const ended = { JobStatus: 3, Owner: 'pilot', [marks.worker]: '7' };
+    const each = (name: string, values: readonly unknown[], ads: readonly object[]) =>
+      ads.flatMap((ad) => values.map((value) => (value === undefined ? ad : { ...ad, [name]: value })));
+    const ads = [
+      ['JobStartDate', [undefined, 0, 1_700_000_000]],
+      ['StageInFinish', [undefined, 0, 1_700_000_000]],
+      ['HoldReasonCode', [undefined, 15, 16]],
+      ['LastHoldReasonCode', [undefined, 16]],
+      ['RemoveReason', [undefined, 'via condor_rm', `${halfReason} (by user pilot)`]],
+      ['JobStatus', [3, 4]],
+    ].reduce<readonly object[]>((all, [name, values]) => each(name as string, values as [], all), [ended]);
+    const { directory } = space();
+    const file = join(directory, 'jobs.ads');
+    const written = [...ads, { ...ended, JobStatus: 4, Owner: undefined }].map((ad, cluster) =>
+      Object.entries({ MyType: 'Job', ClusterId: cluster, ProcId: 0, ...ad })
+        .filter(([, value]) => value !== undefined)
+        .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
+        .join(''),
+    );
+    writeFileSync(file, written.join('\n'));
+    const chosen = (constraint: string) => {
+      const args = ['-jobads', file, '-constraint', constraint, '-af', 'ClusterId'];
+      const env = { ...process.env, CONDOR_CONFIG: pool.local.config };
+      const { stdout } = spawnSync(join(pool.programs, 'condor_q'), args, { encoding: 'utf8', env });
+      return stdout.split('\n').filter(Boolean).map(Number);
+    };
+    const whole = ads.flatMap((ad, ClusterId) => {
+      const job = jobOf({ ClusterId, ProcId: 0, ...ad }, false);
+      return job !== undefined && !wasNeverWhole(job) ? [ClusterId] : [];
+    });
+    expect(whole.length).to.be.within(200, ads.length - 30);
+    expect(chosen(wasWhole)).to.deep.equal([...whole, ads.length]);
+    const open = [{ workerId: 7 }];
+    const where = 'member(splitUserName(Owner)[0], {"pilot"})';
+    expect(chosen(whereOurs(open, { where, unanswered: undefined }))).to.deep.equal(whole);
+    expect(chosen(whereEither(open, { where, unanswered: undefined }))).to.deep.equal([...whole, ads.length]);
+    const others = whereEither(open, { where: where.replace('pilot', 'games'), unanswered: undefined });
+    const doubtful = ads.flatMap((ad, at) => ((ad as typeof ended).JobStatus === 3 ? [] : [at]));
+    expect(chosen(others)).to.deep.equal([...doubtful, ads.length]);
   });
 
   it('reads thousands of jobs without keeping others waiting', async () => {

@@ -191,14 +191,12 @@ export async function lookUp(
       asked = left.length === asked.length ? [] : left;
     }
   };
-  // An error for a job without an owner, and HTCondor takes `error || true` for an error: it comes last.
-  const both: Which = (asked, now) => `(${whereDisputed(asked, now)} || ${whereOurs(asked, now)})`;
   for (const some of portions(workers)) {
     add(await queuedOf(schedd, some, 'true', signal), some);
     // Beside a half that is still in the queue the history may have the whole job of a later attempt.
     const missing = some.filter((worker) => !isFound(worker));
     // One question is enough, but where somebody has filled its answer: that must hide no job of ours.
-    if (!options.history || missing.length === 0 || (await ask(missing, both)).isWhole) continue;
+    if (!options.history || missing.length === 0 || (await ask(missing, whereEither)).isWhole) continue;
     await askOn(whereOurs, () => missing.filter((worker) => !isFound(worker)));
     const isOpen = (worker: Confirmed) =>
       worker.handle === undefined && !isFound(worker) && !unsaid.has(worker.workerId);
@@ -229,6 +227,11 @@ async function inHistory(
 export function whereOurs(workers: readonly Confirmed[], { where }: Ownership): string {
   const ids = workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
   return `(${whereJobs(ids)} || (${wasWhole} && ${where}))`;
+}
+
+/** Both. An owner that is not there makes an error of the second, and HTCondor takes `error || true` for an error. */
+export function whereEither(workers: readonly Confirmed[], now: Ownership): string {
+  return `(${whereDisputed(workers, now)} || ${whereOurs(workers, now)})`;
 }
 
 /** Jobs that make it doubtful whether a worker has one, as `disputed` says it. */
@@ -289,7 +292,7 @@ function isWholeJob(job: Job): boolean {
 export const halfReason = 'its submission was cut off';
 
 /** `!wasNeverWhole` of a job in the history, as a constraint. */
-const wasWhole = [
+export const wasWhole = [
   '(JobStatus =!= 3 || (JobStartDate ?: 0) =!= 0',
   `|| !(regexp(${classAdString(halfReason)}, RemoveReason ?: "")`,
   `|| ((StageInFinish ?: 0) =?= 0 && (HoldReasonCode =?= ${spooling} || LastHoldReasonCode =?= ${spooling}))))`,

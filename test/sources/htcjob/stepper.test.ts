@@ -411,7 +411,7 @@ describe('a step of a HTCJob', () => {
       ),
     ];
     const withField = (field: string, value: unknown) =>
-      htcJob({ [field]: value } as unknown as Partial<HtcJobSpec>);
+      htcJob({ [field]: value });
     for (const [field, value, right] of wrong) {
       const said = `${field} ${JSON.stringify(value)}`;
       const message = new RegExp(`^spec\\.${field} must be ${right}`);
