@@ -232,9 +232,9 @@ describe('the client of HTCondor', function () {
     ].reduce<readonly object[]>((all, [name, values]) => each(name as string, values as [], all), [ended]);
     const { directory } = space();
     const file = join(directory, 'jobs.ads');
-    const written = [...ads, { ...ended, JobStatus: 4, Owner: undefined }].map((ad, cluster) =>
+    const withoutOwner = { JobStatus: 4, [marks.worker]: '7' };
+    const written = [...ads, withoutOwner].map((ad, cluster) =>
       Object.entries({ MyType: 'Job', ClusterId: cluster, ProcId: 0, ...ad })
-        .filter(([, value]) => value !== undefined)
         .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
         .join(''),
     );

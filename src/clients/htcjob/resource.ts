@@ -172,7 +172,7 @@ const rightOutputDirectory = `a relative path of at most ${outputDirectory.maxLe
 export const mostRetries = 999;
 
 interface Field {
-  /** What it must be. */
+  /** The right form, for messages. */
   readonly right: string;
   /** The value as it counts: the same where it is right, undefined where it counts as absent. */
   readonly use: (value: unknown) => unknown;
@@ -220,13 +220,13 @@ function isOutput(value: unknown): boolean {
   return new RegExp(outputDirectory.pattern).test(directory);
 }
 
-/** Those of these fields that count, as they count. An older schema may have let anything through. */
+/** These fields as they count. An older schema may have let anything through. */
 export function decidingOf(spec: HtcJobSpec): Deciding {
   const used = Object.entries(deciding).map(([name, { use }]) => [name, use(spec[name as keyof Deciding])]);
   return Object.fromEntries(used.filter(([, value]) => value !== undefined)) as Deciding;
 }
 
-/** What is wrong with the first of these fields that does not count as it is; undefined where all do. */
+/** A sentence on the first of these fields that does not count as it is; undefined where all do. */
 export function misfitOf(spec: HtcJobSpec): string | undefined {
   for (const [name, { right, use }] of Object.entries(deciding)) {
     const value: unknown = spec[name as keyof Deciding];

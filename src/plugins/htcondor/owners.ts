@@ -32,7 +32,7 @@ export interface OwnersParts {
   readonly file: string;
 }
 
-/** What thresher must still know of a schedd after a restart. */
+/** Facts of a schedd that thresher must still know after a restart. */
 interface Memory {
   /** The users that it was there. */
   readonly users: readonly string[];
@@ -71,7 +71,7 @@ export class Owners {
   #keeping: Promise<void> | undefined;
   /** When it is written again after the disk did not take it, monotonic ms. */
   #keepAgain: number | undefined;
-  /** Of these the log has told. */
+  /** The log has told of these. */
   readonly #told = new Set<string>();
   /** A schedd that authenticates nobody gives all jobs the same owner, or any. */
   #answer: 'none' | 'unauthenticated' | 'user' = 'none';

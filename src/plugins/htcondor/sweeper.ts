@@ -122,7 +122,7 @@ export class HTCondorSweeper implements Sweeper {
     const foreign = new Set(others);
     return (
       jobs
-        // Those of living workers are most likely ours, and are looked up by their numbers or marks.
+        // Jobs of living workers are most likely ours, and are looked up by their numbers or marks.
         .filter((job) => unanswered === undefined || !foreign.has(job))
         .map((job): Found => {
           const { id, identity, ad, workerId, queue, configId, owner = '' } = job;

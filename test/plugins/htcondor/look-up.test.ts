@@ -282,10 +282,10 @@ describe('jobs of other users that have the marks of workers', () => {
     const numbers = workers.map(({ workerId }) => jobs.get(workerId)?.map(({ id }) => id.cluster));
     expect(numbers).to.deep.equal([[3, 30], [4], [5]]);
     expect([...unsaid]).to.deep.equal([]);
-    // One that waits for its files may never get them.
+    // A half that waits for its files may never get them.
     const waiting = [job(3, 1, { Owner: 'pilot', JobStatus: 5, HoldReasonCode: 16 })];
     expect(await look(scheddOf({ queued: waiting, ended }), workerOf(1))).to.deep.equal([2]);
-    // That of its number is its job, whatever became of it.
+    // The job of its number is its own, whatever became of it.
     expect(await look(scheddOf({ ended: halves }), confirmed(3, '9.0'))).to.deep.equal([1]);
   });
 

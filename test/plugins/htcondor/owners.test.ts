@@ -115,7 +115,7 @@ describe('the owners of jobs with our marks', () => {
     expect((await refusal())?.message)
       .to.contain(`${file} cannot be read`)
       .and.to.contain('{"users":["NAME"]');
-    // It may be mended while the daemon runs.
+    // Operators may mend it while the daemon runs.
     writeFileSync(file, '{ "authenticates": true, "users": ["first"] }');
     expect(await ours('first', 'pilot', 'games')).to.deep.equal(['first', 'pilot']);
     rmSync(file);
@@ -187,7 +187,7 @@ describe('the owners of jobs with our marks', () => {
     await clock.advance(5000);
     expect(await ours('pilot', 'games', 'second')).to.deep.equal(['pilot', 'second']);
     expect(owners.unanswered).to.equal(undefined);
-    // One that never named a user still authenticates nobody after a restart.
+    // A schedd that never named a user still authenticates nobody after a restart.
     rmSync(file);
     [user, owners] = [undefined, restart()];
     fresh.set('7.0', {});

@@ -163,9 +163,9 @@ describe('the sweeper of HTCondor', () => {
     const failure = await all.list(signal).catch((error: unknown) => error);
     expect(failure).to.have.property('code', 'condor-unreachable');
     expect(String(failure)).to.contain('whose 1 jobs on LOCAL are, such as 3.0').and.to.contain('no ping');
-    // One that lives by its row is looked up by its number, and is no orphan meanwhile.
+    // A worker that lives by its row is looked up, and is no orphan meanwhile.
     expect(await all.list(signal, (workerId) => workerId === 3)).to.deep.equal([]);
-    // One that was removed runs no more.
+    // A removed job runs no more.
     jobs.splice(0, 1, { ...(jobs[0] as (typeof jobs)[0]), JobStatus: 3 });
     expect(await all.list(signal)).to.deep.equal([]);
     const none = sweeperOf(async () => [], { ...anyOwner, unanswered });

@@ -32,7 +32,7 @@ describe('the agenda of an operator', () => {
     const agenda = new Agenda(systemClock);
     const stop = new AbortController();
     let looks = 0;
-    // It stands in for a second, so that a test that is red comes to its end.
+    // The look ends after a while, so that a test that is red comes to its end.
     const mostLooks = 100_000;
     const running = agenda.run(
       4,

@@ -410,8 +410,7 @@ describe('a step of a HTCJob', () => {
         (value) => ['output', value, directory] as const,
       ),
     ];
-    const withField = (field: string, value: unknown) =>
-      htcJob({ [field]: value });
+    const withField = (field: string, value: unknown) => htcJob({ [field]: value });
     for (const [field, value, right] of wrong) {
       const said = `${field} ${JSON.stringify(value)}`;
       const message = new RegExp(`^spec\\.${field} must be ${right}`);
