@@ -226,6 +226,13 @@ export function decidingOf(spec: HtcJobSpec): Deciding {
   return Object.fromEntries(used.filter(([, value]) => value !== undefined)) as Deciding;
 }
 
+/** A spec with these fields as they count: the same where nothing is wrong with them. */
+export function countingSpec(spec: HtcJobSpec): HtcJobSpec {
+  if (misfitOf(spec) === undefined) return spec;
+  const others = Object.entries(spec).filter(([name]) => !(name in deciding));
+  return { ...(Object.fromEntries(others) as unknown as HtcJobSpec), ...decidingOf(spec) };
+}
+
 /** A sentence on the first of these fields that does not count as it is; undefined where all do. */
 export function misfitOf(spec: HtcJobSpec): string | undefined {
   for (const [name, { right, use }] of Object.entries(deciding)) {

@@ -1,4 +1,5 @@
 import {
+  countingSpec,
   decidingOf,
   flawOf,
   type HtcJob,
@@ -61,7 +62,7 @@ export function kept(object: HtcJob): Followed {
     },
     spec: flaw === undefined ? followed(spec) : emptySpec,
     ...(status !== undefined && { status }),
-    ...(flaw === undefined && isOpen && !isLong(sizeOf(spec, longestKept)) && { whole: spec }),
+    ...(flaw === undefined && isOpen && !isLong(sizeOf(spec, longestKept)) && { whole: countingSpec(spec) }),
     scriptLength: flaw === undefined ? spec.script.source.length : 0,
     ...(flaw !== undefined && { flaw }),
     ...(misfit !== undefined && { misfit }),

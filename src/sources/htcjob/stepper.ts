@@ -17,7 +17,7 @@ import { longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import type { QueueWaker } from './queue-waker.ts';
 import { countOf } from '../../clients/htcjob/numbers.ts';
-import type { HtcJobSpec, HtcJobStatus } from '../../clients/htcjob/resource.ts';
+import { countingSpec, type HtcJobSpec, type HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import { isSame } from './same-status.ts';
 import { isHeld, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
@@ -139,7 +139,7 @@ export class Stepper {
     const object = await this.#parts.cluster.read(tracked.meta, signal);
     if (object === undefined) tracked.isGone = true;
     if (object === undefined || tracked.generation !== generation) return undefined;
-    if (object.metadata.generation === generation) return object.spec;
+    if (object.metadata.generation === generation) return countingSpec(object.spec);
     // The watch tells nothing new of this version any more.
     tracked.update(kept(object));
     return undefined;

@@ -465,6 +465,17 @@ describe('a step of a HTCJob', () => {
       expect(site.track(htcJob({ output: { directory: '..' } })).spec.output).to.equal(undefined);
     });
 
+    it('makes no output of jobs whose directory counts as absent, be the HTCJob short or long', async () => {
+      const output = { directory: '../../home' };
+      const script = { image: 'centos', command: 'sh', source: 'x'.repeat(10_000) };
+      for (const spec of [{ output }, { output, script }]) {
+        const tracked = site.track(htcJob(spec), claimed);
+        await site.step(tracked);
+        const jobs = await site.stepper.jobs(tracked, new AbortController().signal);
+        expect(jobs?.payloadOf(0).output).to.equal(false);
+      }
+    });
+
     it('says that a finished one is no HTCJob of today without taking its counts for false', async () => {
       const script = { ...htcJob().spec.script, source: 5 } as unknown as HtcJobSpec['script'];
       const counts = { succeeded: 5, completedIndexes: '0-4', active: 0, held: 0, failed: 0 };

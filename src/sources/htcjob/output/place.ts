@@ -14,7 +14,7 @@ export function directoryOf(
   return [namespace, ...own, `${name.slice(0, 200)}-${uid}`];
 }
 
-/** Mistakes in `spec.output` that the schema of the resource lets through, or an older schema let through; `flawOf` has those of its directory. */
+/** Mistakes in `spec.output` that the schema of the resource lets through, or an older schema let through; `misfitOf` has those of its directory. */
 export function outputProblems(
   { output }: Pick<HtcJobSpec, 'output'>,
   hasPlace: boolean,
