@@ -1,6 +1,7 @@
 import type { Desk, Request } from '../../src/plugins/contracts/index.ts';
 import { KubernetesError } from '../../src/clients/kubernetes/errors.ts';
 import type { HtcJob, HtcJobMeta, HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
+import { Asking } from '../../src/sources/htcjob/asking.ts';
 import { HtcJobCluster } from '../../src/sources/htcjob/cluster.ts';
 import type { Note } from '../../src/sources/htcjob/events.ts';
 import { ImageJobs } from '../../src/sources/htcjob/job/image-jobs.ts';
@@ -8,6 +9,7 @@ import { noOutputs, type Outputs } from '../../src/sources/htcjob/output/outputs
 import { Stepper } from '../../src/sources/htcjob/stepper.ts';
 import { type Followed, kept } from '../../src/sources/htcjob/followed.ts';
 import { Tracked } from '../../src/sources/htcjob/tracked.ts';
+import { Turns } from '../../src/sources/htcjob/turns.ts';
 import { indexOf } from '../../src/clients/htcjob/numbers.ts';
 import type { WorkerNews } from '../../src/worker/news.ts';
 import type { Reason } from '../../src/worker/reason.ts';
@@ -54,6 +56,8 @@ export class StepperSite {
   readonly whyLeft = new Map<number, Reason>();
   outputs: Outputs = noOutputs;
   queue: string | Reason | undefined = 'Q';
+  /** Why the queue gives no workers. */
+  reasons: readonly Reason[] = [];
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
   /** Names of the HTCJobs that were read. */
   readonly reads: string[] = [];
@@ -65,6 +69,7 @@ export class StepperSite {
   statuses: HtcJobStatus[] = [];
   /** What happens between a write and its answer. */
   meanwhile: (() => void) | undefined;
+  readonly asking: Asking;
   readonly stepper: Stepper;
   /** By name, as the server has them. */
   readonly #objects = new Map<string, HtcJob>();
@@ -79,48 +84,60 @@ export class StepperSite {
       discard: async () => this.left,
       whyLeft: (workerId) => this.whyLeft.get(workerId),
       wake: () => undefined,
-      reasons: () => [],
+      reasons: () => this.reasons,
       detail: async () => undefined,
     };
+    const { clock } = this;
+    const cluster = new HtcJobCluster({
+      get: async (path: string) => {
+        const name = path.split('/').at(-1) ?? '';
+        if (path.includes('/htcjobs/')) {
+          this.reads.push(name);
+          const object = this.#objects.get(name);
+          if (object !== undefined) return object;
+        } else this.secretReads.push(name);
+        const data = this.secrets.get(name);
+        if (data !== undefined) return { data } as object;
+        throw new KubernetesError({ code: 'kubernetes-not-found', message: path, maybeDone: false });
+      },
+      patch: async (path: string, object: unknown) => {
+        const { status } = object as { readonly status?: HtcJobStatus };
+        this.asked.push(path.endsWith('/status') ? `status ${status?.reason ?? ''}` : 'finalizer');
+        if (status !== undefined) this.statuses.push(status);
+        const resourceVersion = String(++this.#version);
+        const [, name = ''] = /\/htcjobs\/([^/]+)/.exec(path) ?? [];
+        const before = this.#objects.get(name);
+        if (before !== undefined)
+          this.#objects.set(name, {
+            ...before,
+            metadata: { ...before.metadata, resourceVersion },
+            ...(status && { status }),
+          });
+        this.meanwhile?.();
+        return { metadata: { resourceVersion } };
+      },
+      delete: async () => {
+        this.asked.push('delete');
+      },
+    });
+    const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
+    this.asking = new Asking({
+      clock,
+      desk,
+      cluster,
+      maker,
+      queueOf: () => this.queue,
+      waker: { hasRequests: () => undefined },
+      turns: new Turns(),
+    });
     this.stepper = new Stepper({
       factoryId: 'factory',
-      clock: this.clock,
+      clock,
       log: this.log,
       desk: desk as Desk,
-      cluster: new HtcJobCluster({
-        get: async (path: string) => {
-          const name = path.split('/').at(-1) ?? '';
-          if (path.includes('/htcjobs/')) {
-            this.reads.push(name);
-            const object = this.#objects.get(name);
-            if (object !== undefined) return object;
-          } else this.secretReads.push(name);
-          const data = this.secrets.get(name);
-          if (data !== undefined) return { data } as object;
-          throw new KubernetesError({ code: 'kubernetes-not-found', message: path, maybeDone: false });
-        },
-        patch: async (path: string, object: unknown) => {
-          const { status } = object as { readonly status?: HtcJobStatus };
-          this.asked.push(path.endsWith('/status') ? `status ${status?.reason ?? ''}` : 'finalizer');
-          if (status !== undefined) this.statuses.push(status);
-          const resourceVersion = String(++this.#version);
-          const [, name = ''] = /\/htcjobs\/([^/]+)/.exec(path) ?? [];
-          const before = this.#objects.get(name);
-          if (before !== undefined)
-            this.#objects.set(name, {
-              ...before,
-              metadata: { ...before.metadata, resourceVersion },
-              ...(status && { status }),
-            });
-          this.meanwhile?.();
-          return { metadata: { resourceVersion } };
-        },
-        delete: async () => {
-          this.asked.push('delete');
-        },
-      }),
+      cluster,
       events: { write: (_, notes) => this.notes.push(...notes) },
-      maker: new ImageJobs({ binds: [], runtime: 'none', events: undefined }),
+      maker,
       outputs: {
         want: (...want) => {
           this.outputs.want(...want);
@@ -132,8 +149,7 @@ export class StepperSite {
         },
         remove: (one) => this.outputs.remove(one),
       },
-      queueOf: () => this.queue,
-      waker: { hasRequests: () => undefined },
+      asking: this.asking,
     });
   }
 

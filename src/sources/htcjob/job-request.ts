@@ -41,20 +41,20 @@ export interface Jobs {
   readonly size: number;
 }
 
-/** The requests for jobs. @throws ThresherError for payloads that cannot be made */
+/** The requests for jobs. @param before those of them that there are stay */
 export function requestsOf(
   { resource, payloadOf, size }: Jobs,
   indexes: readonly number[],
+  before: ReadonlyMap<number, Request> = new Map(),
 ): ReadonlyMap<number, Request> {
   const { uid } = resource.metadata;
   const requirements = requirementsOf(resource.spec);
   // A group is a submission of its own, which costs as much as a thousand jobs of one.
   const common = jobCount(resource.spec) > 1 ? { requirements, groupId: uid } : { requirements };
-  const [first] = indexes;
-  // One payload that cannot be made stands for all of them.
-  if (first !== undefined) payloadOf(first);
   return new Map<number, Request>(
     indexes.map((index) => {
+      const made = before.get(index);
+      if (made !== undefined) return [index, made];
       const origin = { uid, index };
       // Those of a long HTCJob may wait for weeks, and take no memory meanwhile.
       if (isLong(size)) return [index, { origin, ...common, payloadFollows: true }];

@@ -9,6 +9,8 @@ export const looks = {
   secret: 5000,
   longestSecret: 60_000,
   queue: 30_000,
+  /** One whose jobs wait, and of which nothing is heard, is judged anew all the same; a refused one asks with a new request. */
+  unheard: 60_000,
 } as const;
 /** Longest timer: a look too many does no harm. */
 export const longestLook = 3_600_000;

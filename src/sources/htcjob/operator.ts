@@ -14,6 +14,7 @@ import { toReason } from '../../worker/errors.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { Agenda } from './agenda.ts';
+import { Asking } from './asking.ts';
 import { HtcJobCluster } from './cluster.ts';
 import { type CollectionHandlers, Collections } from './collections.ts';
 import { EventWriter } from './events.ts';
@@ -33,6 +34,7 @@ import { noOutputs } from './output/outputs.ts';
 import { Stepper } from './stepper.ts';
 import { takes, TakingQueues } from './taking-queues.ts';
 import { Tracked } from './tracked.ts';
+import { Turns } from './turns.ts';
 
 export type OutputOptions = Pick<KeeperParts, 'place' | 'onFiles' | 'bounds'>;
 
@@ -60,6 +62,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #tracked = new Map<string, Tracked>();
   readonly #agenda: Agenda;
   readonly #queues: TakingQueues;
+  readonly #turns = new Turns();
   readonly #collections: Collections;
   /** Uids of HTCJobs in none of the namespaces, or in another cluster, whose jobs live: the log tells of each once. */
   readonly #strangers = new Set<string>();
@@ -67,7 +70,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #outputs: OutputOptions | undefined;
   readonly #leases: LeaseHistory;
   #lease: LeaseHolder | undefined;
-  #stepper: Stepper | undefined;
+  #asking: Asking | undefined;
   #desk: Desk | undefined;
 
   /**
@@ -97,17 +100,18 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   async wanted({ name, own, options }: SourceQueue<HtcJobQueueOptions>): Promise<Wanted> {
     if (!own) return { requests: [], groups: [], reasons: [] };
     if (this.#queues.asked(name, options))
-      for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#agenda.add(uid);
+      for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#look(uid);
     const holdUp = this.#holdUp();
     if (holdUp !== undefined)
       return { requests: [], groups: [], reasons: [...this.#collections.unsynced, holdUp] };
     // Those that asked under earlier options of the queue look for another one in their next step.
-    const asking = [...this.#tracked.values()].filter(
+    const all = [...this.#tracked.values()];
+    const asking = all.filter(
       ({ asked, queue, meta }) => asked.size > 0 && queue === name && takes(options, meta.namespace),
     );
-    const requests: Request[] = asking
-      .sort((one, other) => one.createdAt - other.createdAt)
-      .flatMap(({ asked }) => [...asked.values()]);
+    const requests = this.#turns.share(name, asking, livingOn(name, all), ({ uid }) => {
+      this.#look(uid);
+    });
     return { requests, groups: [], reasons: this.#collections.unsynced };
   }
 
@@ -144,7 +148,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const tracked = this.#tracked.get(uid);
     if (tracked === undefined || this.#holdUp() !== undefined) return;
     try {
-      const jobs = await this.#stepper?.jobs(tracked, signal);
+      const jobs = await this.#asking?.jobs(tracked, signal);
       if (jobs !== undefined) {
         take(tracked, jobs);
         return;
@@ -153,8 +157,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (signal.aborted) return;
       this.#host.log.warn('HTCJob not brought on', { htcjob: tracked.name, ...toReason(error) });
     }
-    tracked.asked = new Map();
-    this.#agenda.add(uid, pauses.failed);
+    tracked.dropRequests();
+    this.#look(uid, pauses.failed);
   }
 
   /** The resource is written later: at a start all its jobs are looked up again. */
@@ -166,7 +170,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       else {
         tracked.hear(one);
         this.#expectEnd(tracked, one.origin.index);
-        this.#agenda.add(tracked.uid, together);
+        this.#look(tracked.uid, together);
       }
     }
     await this.#endStrangers(strangers);
@@ -204,7 +208,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const tracked = this.#tracked.get(uid);
     if (tracked?.report(index, returnCode) !== true) return false;
     this.#expectEnd(tracked, index);
-    this.#agenda.add(uid, together);
+    this.#look(uid, together);
     return true;
   }
 
@@ -234,7 +238,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const ended = AbortSignal.any([signal, over.signal]);
     // Finished ones, too: a deletion and the end of a life may have come meanwhile.
     const changed = () => {
-      for (const uid of [...this.#tracked.keys(), leftovers]) this.#agenda.add(uid);
+      for (const uid of [...this.#tracked.keys(), leftovers]) this.#look(uid);
       for (const queue of this.#queues.names) desk.wake(queue);
     };
     const place = { namespace: leaseNamespace, name: leaseName, holder: factoryId };
@@ -256,14 +260,16 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         desk.wake(queue);
       });
       const look = (uid: string) => {
-        this.#agenda.add(uid, together);
+        this.#look(uid, together);
       };
       const keeper =
         this.#outputs && new OutputKeeper({ ...this.#host, ...this.#outputs, desk, changed: look });
       const outputs = keeper ?? noOutputs;
-      const parts = { ...this.#host, desk, cluster, events, maker: this.#maker, outputs, queueOf, waker };
-      const stepper = new Stepper(parts);
-      this.#stepper = stepper;
+      const turns = this.#turns;
+      const maker = this.#maker;
+      const asking = new Asking({ clock, desk, cluster, maker, queueOf, waker, turns });
+      const stepper = new Stepper({ ...this.#host, desk, cluster, events, maker, outputs, asking });
+      this.#asking = asking;
       const step = async (uid: string) => {
         await this.#step(uid, stepper, cluster, ended);
         waker.stepped();
@@ -272,10 +278,17 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       await Promise.all([lease.run(ended), follow, steps, keeper?.run(ended)]);
     } finally {
       over.abort();
-      this.#stepper = undefined;
+      this.#asking = undefined;
       this.#tracked.clear();
       this.#collections.forget();
     }
+  }
+
+  /** Something of it may have changed. @param after ms */
+  #look(uid: string, after = 0): void {
+    const tracked = this.#tracked.get(uid);
+    tracked?.hasChanged();
+    this.#agenda.add(uid, after);
   }
 
   /** Why nothing is done at all. */
@@ -291,11 +304,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const tracked = this.#tracked.get(object.metadata.uid);
       if (tracked === undefined) this.#tracked.set(object.metadata.uid, new Tracked(object));
       else if (!tracked.update(object)) return;
-      this.#agenda.add(object.metadata.uid);
+      this.#look(object.metadata.uid);
     };
     const gone = (tracked: Tracked) => {
       tracked.isGone = true;
-      this.#agenda.add(tracked.uid);
+      this.#look(tracked.uid);
     };
     return {
       synced,
@@ -325,14 +338,14 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     try {
       const next = await stepper.step(tracked, signal);
       if (tracked.isForgotten) this.#tracked.delete(uid);
-      else if (tracked.isGone) this.#agenda.add(uid);
+      else if (tracked.isGone) this.#look(uid);
       else if (next !== undefined) this.#agenda.add(uid, next);
     } catch (error) {
       if (signal.aborted) return;
       const isConflict = isKubernetesError(error, 'kubernetes-conflict');
       if (isConflict) await this.#readAgain(tracked, cluster, signal);
       else log.warn('HTCJob not brought on', { htcjob: tracked.name, ...toReason(error) });
-      this.#agenda.add(uid, isConflict ? pauses.conflict : pauses.failed);
+      this.#look(uid, isConflict ? pauses.conflict : pauses.failed);
     }
   }
 
@@ -358,4 +371,14 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         this.#host.log.debug('HTCJob not read', { htcjob: tracked.name, ...toReason(error) });
     }
   }
+}
+
+/** How many jobs of HTCJobs live in a queue, by namespace. */
+function livingOn(queue: string, all: readonly Tracked[]): ReadonlyMap<string, number> {
+  const living = new Map<string, number>();
+  for (const { meta, livingOn } of all) {
+    const count = livingOn.get(queue) ?? 0;
+    if (count > 0) living.set(meta.namespace, (living.get(meta.namespace) ?? 0) + count);
+  }
+  return living;
 }

@@ -1,23 +1,19 @@
-import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { isOlder } from '../../clients/kubernetes/versions.ts';
-import type { Desk, Log, Request } from '../../plugins/contracts/index.ts';
+import type { Desk, Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import { toReason } from '../../worker/errors.ts';
-import type { Reason } from '../../worker/reason.ts';
+import type { Asking } from './asking.ts';
 import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
-import { kept } from './followed.ts';
-import { type Jobs, jobsOf, requestsOf } from './job-request.ts';
 import { type JobMaker, problemsOf } from './job-maker.ts';
 import type { Outputs } from './output/outputs.ts';
 import type { Judgement } from './judge.ts';
 import { longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
-import type { QueueWaker } from './queue-waker.ts';
 import { countOf } from '../../clients/htcjob/numbers.ts';
-import { countingSpec, type HtcJobSpec, type HtcJobStatus } from '../../clients/htcjob/resource.ts';
+import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import { isSame } from './same-status.ts';
 import { isHeld, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import type { Tracked } from './tracked.ts';
@@ -31,9 +27,7 @@ export interface StepperParts {
   readonly events: Pick<EventWriter, 'write'>;
   readonly maker: JobMaker;
   readonly outputs: Outputs;
-  /** The queue that runs the jobs of this resource, or why there is none; undefined where it is not known yet. */
-  readonly queueOf: (tracked: Tracked) => string | Reason | undefined;
-  readonly waker: Pick<QueueWaker, 'hasRequests'>;
+  readonly asking: Asking;
 }
 
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
@@ -80,16 +74,19 @@ export class Stepper {
       // Jobs are asked for behind the finalizer and the claim in the status: no job of it can be there.
       if (tracked.status === undefined) tracked.isRestored = true;
     }
+    const now = clock.now();
+    const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
+    if (!isLate && this.#parts.asking.standsStill(tracked)) return this.#nextLook(tracked, isLate);
+    const { changes } = tracked;
+    tracked.settledAt = undefined;
     await this.#restore(tracked);
     // Jobs that were submitted run on, whatever a later version or other settings would say of their spec.
     if (!tracked.isClaimed && tracked.problems === undefined) {
-      const spec = await this.#spec(tracked, signal);
+      const spec = await this.#parts.asking.spec(tracked, signal);
       if (spec === undefined) return looks.waiting;
       tracked.problems = problemsOf(spec, this.#parts.maker);
     }
     const problems = tracked.isClaimed ? [] : (tracked.problems ?? []);
-    const now = clock.now();
-    const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
     const judgement = tracked.judge(isLate || problems.length > 0);
     const round = countOf(tracked.status?.round);
     // The next round is on record before the jobs of this one end, and the end of a suspension before new ones are asked for.
@@ -112,37 +109,15 @@ export class Stepper {
       if (!(await this.#write(tracked, status, signal))) return undefined;
     }
     if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
-    const untilDeadline =
-      tracked.deadline === undefined || isLate ? Infinity : Math.min(tracked.deadline - now, longestLook);
-    const next = Math.min(nextLook(tracked), untilDeadline);
+    if (tracked.changes === changes) tracked.settledAt = clock.monotonic();
+    return this.#nextLook(tracked, isLate);
+  }
+
+  #nextLook(tracked: Tracked, isLate: boolean): Next {
+    const { deadline } = tracked;
+    const left = deadline === undefined || isLate ? Infinity : deadline - this.#parts.clock.now();
+    const next = Math.min(nextLook(tracked), left === Infinity ? Infinity : Math.min(left, longestLook));
     return next === Infinity ? undefined : next;
-  }
-
-  /**
-   * The jobs of a resource as they are made now.
-   * @returns undefined where it is gone, or has changed meanwhile
-   * @throws ThresherError `htcjob-secret`, and those of the server
-   */
-  async jobs(tracked: Tracked, signal: AbortSignal): Promise<Jobs | undefined> {
-    const spec = await this.#spec(tracked, signal);
-    if (spec === undefined) return undefined;
-    const { generation } = tracked;
-    const jobs = await jobsOf({ meta: tracked.meta, spec }, this.#parts, signal);
-    // Its user may have changed it while its Secrets were read: what it is now is not judged yet.
-    return tracked.generation === generation ? jobs : undefined;
-  }
-
-  /** The whole spec, of which the short parts alone may be in memory. @returns undefined where it is gone, or has changed since */
-  async #spec(tracked: Tracked, signal: AbortSignal): Promise<HtcJobSpec | undefined> {
-    if (tracked.whole !== undefined) return tracked.whole;
-    const { generation } = tracked;
-    const object = await this.#parts.cluster.read(tracked.meta, signal);
-    if (object === undefined) tracked.isGone = true;
-    if (object === undefined || tracked.generation !== generation) return undefined;
-    if (object.metadata.generation === generation) return countingSpec(object.spec);
-    // The watch tells nothing new of this version any more.
-    tracked.update(kept(object));
-    return undefined;
   }
 
   #status(tracked: Tracked, judgement: Judgement, stopped: StatusFacts['stopped']): HtcJobStatus {
@@ -218,53 +193,17 @@ export class Stepper {
     return typeof reason === 'string' ? fromOutside(reason) : undefined;
   }
 
-  /**
-   * Decides what the queue is asked for from now on, and why it gives nothing.
-   * @returns false where the resource is gone, or has changed since
-   */
+  /** @returns false where the resource is gone, or has changed since */
   async #ask(tracked: Tracked, judgement: Judgement, signal: AbortSignal): Promise<boolean> {
-    const { desk, clock, queueOf } = this.#parts;
-    const { jobs } = judgement;
-    const wanted = jobs.filter(({ outcome }) => outcome === 'wanted');
-    if (wanted.length === 0) {
-      tracked.stopAsking(jobs.every(({ outcome }) => outcome !== 'waits'));
-      return true;
-    }
-    tracked.askedAt ??= clock.monotonic();
-    const queue = queueOf(tracked);
-    if (typeof queue !== 'string') {
-      tracked.asked = new Map();
-      tracked.waiting = queue;
-      return true;
-    }
-    const indexes = wanted.map(({ index }) => index);
-    if (tracked.queue !== queue || indexes.some((index) => !tracked.asked.has(index))) {
-      let requests: ReadonlyMap<number, Request>;
-      try {
-        const jobs = await this.jobs(tracked, signal);
-        if (jobs === undefined) return false;
-        requests = requestsOf(jobs, indexes);
-      } catch (error) {
-        if (isKubernetesError(error)) throw error;
-        tracked.asked = new Map();
-        tracked.waiting = toReason(error);
-        tracked.secretLooks = tracked.waiting.code === 'htcjob-secret' ? tracked.secretLooks + 1 : 0;
-        return true;
-      }
-      if (!(await this.#claim(tracked, judgement, signal))) return false;
-      tracked.ask(requests);
-      tracked.queue = queue;
-      this.#parts.waker.hasRequests(queue);
-    } else if (tracked.asked.size > indexes.length) {
-      const isWanted = new Set(indexes);
-      tracked.asked = new Map([...tracked.asked].filter(([index]) => isWanted.has(index)));
-    }
-    const [first] = tracked.asked.keys();
-    // A pass of the queue takes a moment.
-    if (clock.monotonic() - tracked.askedAt < looks.firstReason || first === undefined) return true;
-    const [reason] = desk.reasons(queue, { uid: tracked.uid, index: first });
-    // A message with a number in it changes all the time.
-    if (reason?.code !== tracked.waiting?.code) tracked.waiting = reason;
+    const { asking } = this.#parts;
+    const wanted = judgement.jobs.flatMap(({ outcome, index }) => (outcome === 'wanted' ? [index] : []));
+    tracked.wanted = wanted.length;
+    if (wanted.length > 0)
+      return asking.ask(tracked, wanted, () => this.#claim(tracked, judgement, signal), signal);
+    asking.stop(
+      tracked,
+      judgement.jobs.every(({ outcome }) => outcome !== 'waits'),
+    );
     return true;
   }
 
@@ -283,7 +222,7 @@ export class Stepper {
   }
 
   async #afterEnd(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    tracked.stopAsking(true);
+    this.#parts.asking.stop(tracked, true);
     // A pass may have submitted one after all, before a crash or while the deadline went by.
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} has ended`);
     const { endOfLife } = tracked;
@@ -295,7 +234,7 @@ export class Stepper {
 
   /** Another client took the finalizer away: the jobs end, too. */
   async #endLost(tracked: Tracked): Promise<Next> {
-    tracked.stopAsking(true);
+    this.#parts.asking.stop(tracked, true);
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} is gone`);
     await this.#parts.outputs.remove(tracked);
@@ -318,7 +257,7 @@ export class Stepper {
   /** Jobs, spool and files go first, and then the resource. */
   async #finalize(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     const { desk, cluster, log } = this.#parts;
-    tracked.stopAsking(true);
+    this.#parts.asking.stop(tracked, true);
     this.#parts.outputs.letGo(tracked);
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);

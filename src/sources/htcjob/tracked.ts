@@ -63,9 +63,19 @@ export class Tracked {
   #needsWhole = true;
   /** By job number: the index of the attempt that reported. */
   readonly #reporters = new Map<number, number>();
-  /** Its requests that have no worker yet, by index. */
+  /** Its requests that have no worker yet, by index: of those jobs that it may ask for now. */
   asked: ReadonlyMap<number, Request> = new Map();
-  /** Monotonic ms since when requests of it wait. */
+  /** How many jobs it wants workers for. */
+  wanted = 0;
+  /** For how many of them it may ask the queue; undefined: no pass of the queue has shared them out yet. */
+  turn: number | undefined;
+  /** By queue: how many of its attempts live there. */
+  readonly livingOn = new Map<string, number>();
+  /** Counts what came from outside: a step that began before it has not judged it. */
+  changes = 0;
+  /** Monotonic ms since when nothing is to be judged; undefined: something is. */
+  settledAt: number | undefined;
+  /** Monotonic ms since when its first request waits. */
   askedAt: number | undefined;
   /** Why they wait. */
   waiting: Reason | undefined;
@@ -95,6 +105,7 @@ export class Tracked {
     const { namespace, name, uid, resourceVersion, finalizers, generation } = metadata;
     if (isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
+    if (!isSame) this.hasChanged();
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
     this.#wasNew ||= !this.hasFinalizer;
     if (this.generation !== generation) {
@@ -123,16 +134,29 @@ export class Tracked {
     this.meta = { ...this.meta, finalizers: [...(this.meta.finalizers ?? []), finalizer] };
   }
 
+  /** It is to be judged anew. */
+  hasChanged(): void {
+    this.changes++;
+    this.settledAt = undefined;
+  }
+
   ask(requests: ReadonlyMap<number, Request>): void {
+    // Those that it had wait as before.
+    if (this.asked.size === 0) this.waiting = undefined;
     this.asked = requests;
-    this.waiting = undefined;
     this.secretLooks = 0;
     for (const index of requests.keys()) this.#offered.add(index);
   }
 
+  /** Its turn is over, too. */
+  dropRequests(): void {
+    this.asked = new Map();
+    this.turn = undefined;
+  }
+
   /** @param forGood its script is needed no more */
   stopAsking(forGood: boolean): void {
-    this.asked = new Map();
+    this.dropRequests();
     this.askedAt = undefined;
     this.waiting = undefined;
     if (!forGood) return;
@@ -209,8 +233,14 @@ export class Tracked {
 
   hear(news: WorkerNews): void {
     const { index } = news.origin;
+    this.hasChanged();
     this.#offered.delete(index);
-    this.attempts.set(index, factsAfter(this.attempts.get(index), news));
+    const before = this.attempts.get(index);
+    const after = factsAfter(before, news);
+    this.attempts.set(index, after);
+    const lived = before !== undefined && !hasEnded(before);
+    const change = Number(!hasEnded(after)) - Number(lived);
+    if (change !== 0) this.livingOn.set(news.queue, (this.livingOn.get(news.queue) ?? 0) + change);
   }
 
   judge(isExpired: boolean): Judgement {
@@ -251,6 +281,7 @@ export class Tracked {
     if (this.isFinished || number >= jobCount(this.spec)) return false;
     const reporter = this.#reporters.get(number) ?? -1;
     if (index < reporter || (index === reporter && this.reports.get(number) === returnCode)) return false;
+    this.hasChanged();
     this.#reporters.set(number, index);
     this.reports.set(number, returnCode);
     return true;

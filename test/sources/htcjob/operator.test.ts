@@ -12,6 +12,7 @@ import { isFinal, type WorkerStatus } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { HtcJobServer } from '../../support/htcjob-server.ts';
+import { newsOf } from '../../support/htcjob-stepper.ts';
 import { memoryFor } from '../../support/source-memory.ts';
 import { requirements, workerOf, ownQueue } from '../../support/samples.ts';
 
@@ -213,6 +214,26 @@ describe('the operator of HTCJobs', () => {
       await end();
       expect((await operator.payloads(requests, never)).size).to.equal(0);
       start();
+    });
+  });
+
+  it('hole 8: asks for 20,000 jobs at a time, and for all others as their turn comes', async () => {
+    const count = 5;
+    for (let at = 0; at < count; at++) server.add(htcJob({ queue: 10_000 }, `many-${at}`));
+    const requests = async () => (await operator.wanted(queue)).requests;
+    await until('all have been looked at', async () => (await requests()).length === 20_000 + count - 2);
+    const served = new Map<string, number>();
+    await until('all have workers', async () => {
+      const some = (await requests()).slice(0, 10_000).map(({ origin }) => origin);
+      expect((await requests()).length).to.be.at.most(20_000 + count);
+      const news = some.map(({ uid, index }) => newsOf(uid, index, 'pending'));
+      for (const { origin } of news) served.set(origin.uid, (served.get(origin.uid) ?? 0) + 1);
+      await operator.told(news);
+      await until('they ask for these no more', async () => {
+        const asked = new Set((await requests()).map(({ origin }) => `${origin.uid} ${origin.index}`));
+        return some.every(({ uid, index }) => !asked.has(`${uid} ${index}`));
+      });
+      return served.size === count && [...served.values()].every((one) => one === 10_000);
     });
   });
 

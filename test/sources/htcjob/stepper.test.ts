@@ -315,7 +315,7 @@ describe('a step of a HTCJob', () => {
       expect([...first!.asked.values()]).to.deep.equal([
         { origin: { uid: first!.uid, index: 0 }, requirements: {}, payloadFollows: true },
       ]);
-      const jobs = await site.stepper.jobs(first!, new AbortController().signal);
+      const jobs = await site.asking.jobs(first!, new AbortController().signal);
       const script = jobs?.payloadOf(0).files?.find(({ name }) => name === 'script.sh');
       expect(Buffer.from(String(script?.content), 'base64').toString()).to.equal(source);
     });
@@ -387,6 +387,176 @@ describe('a step of a HTCJob', () => {
     const unsaid = site.track(htcJob({ queue: 0 }));
     await site.step(unsaid);
     expect(askedOf(unsaid)).to.deep.equal([0]);
+  });
+
+  describe('of one whose jobs wait', () => {
+    /** How often all its jobs were judged. */
+    let judged: number;
+    let tracked: Tracked;
+
+    beforeEach(async () => {
+      tracked = site.track(htcJob({ activeDeadlineSeconds: 50 }));
+      judged = 0;
+      const judge = tracked.judge.bind(tracked);
+      tracked.judge = (isExpired) => {
+        judged++;
+        return judge(isExpired);
+      };
+      await site.step(tracked);
+      await site.clock.advance(2000);
+      expect(await site.step(tracked)).to.equal(2000);
+      judged = 0;
+    });
+
+    it('hole 8: judges none of them again while nothing has changed', async () => {
+      for (let at = 0; at < 20; at++) {
+        await site.clock.advance(2000);
+        expect(await site.step(tracked)).to.equal(2000);
+      }
+      expect([judged, askedOf(tracked)]).to.deep.equal([0, [0]]);
+      await site.clock.advance(20_000);
+      await site.step(tracked);
+      expect(judged, 'a look each minute').to.equal(1);
+    });
+
+    it('judges them where their reason is another one, and says it', async () => {
+      site.reasons = [{ code: 'queue-limit', message: 'full' }];
+      await site.step(tracked);
+      expect([judged, last()?.reason]).to.deep.equal([1, 'QueueLimit']);
+      await site.step(tracked);
+      expect(judged).to.equal(1);
+    });
+
+    it('judges them where it has changed, or its queue has, also while a step of it is under way', async () => {
+      tracked.hasChanged();
+      await site.step(tracked);
+      expect(judged).to.equal(1);
+      site.queue = 'OTHER';
+      await site.step(tracked);
+      expect([judged, tracked.queue]).to.deep.equal([2, 'OTHER']);
+      site.reasons = [{ code: 'queue-limit', message: 'full' }];
+      await site.clock.advance(2000);
+      site.meanwhile = () => {
+        tracked.hasChanged();
+      };
+      await site.step(tracked);
+      site.meanwhile = undefined;
+      await site.step(tracked);
+      expect(judged).to.equal(4);
+    });
+
+    it('keeps the requests that a pass may have in its hand, and reads its Secrets once for a hundred jobs', async () => {
+      site.secrets.set('login', {});
+      const many = site.track(htcJob({ queue: 3000, secrets: [{ name: 'login' }] }, 'many'));
+      const others = site.track(htcJob({ queue: 10_000 }, 'others'));
+      const more = site.track(htcJob({ queue: 9000 }, 'more'));
+      for (const one of [others, more, many]) await site.step(one);
+      expect([others.asked.size, more.asked.size, many.asked.size]).to.deep.equal([10_000, 9000, 999]);
+      const [before] = [...many.asked.values()];
+      // By a pass.
+      many.turn = 999;
+      const reads = site.secretReads.length;
+      for (let at = 0; at < 1000; at += 20) {
+        for (let index = at; index < at + 20; index++) many.hear(newsOf(many.uid, index, 'pending'));
+        await site.step(many);
+        expect(many.asked.get(at + 20) ?? before).to.be.an('object');
+      }
+      expect(site.secretReads.length - reads).to.be.within(5, 11);
+      expect(many.asked.size).to.be.within(900, 1000);
+      const kept = [...many.asked.values()];
+      for (const request of kept.slice(0, 100)) many.hear(newsOf(many.uid, request.origin.index, 'pending'));
+      await site.step(many);
+      expect([...many.asked.values()].slice(0, kept.length - 100)).to.deep.equal(kept.slice(100));
+      for (const request of kept.slice(100)) expect(many.asked.get(request.origin.index)).to.equal(request);
+    });
+
+    it('offers nothing again of which all was heard while its Secrets were read', async () => {
+      site.secrets.set('login', {});
+      const job = htcJob({ queue: 3, backoffLimit: 3, secrets: [{ name: 'login' }] });
+      const open = site.track(job, claimed);
+      await site.step(open);
+      for (const index of [0, 1]) open.hear(newsOf(open.uid, index, 'failed', 1));
+      const retry = 10_000;
+      let heard = false;
+      const get = site.secrets.get.bind(site.secrets);
+      site.secrets.get = (name) => {
+        if (!heard) open.hear(newsOf(open.uid, retry, 'failed', 1));
+        heard = true;
+        return get(name);
+      };
+      open.asked = new Map([[retry, { origin: { uid: open.uid, index: retry } }]]);
+      await site.step(open);
+      expect(heard).to.equal(true);
+      await site.step(open);
+      open.hear(newsOf(open.uid, 2, 'failed', 1));
+      await site.step(open);
+      expect(open.open, 'nothing that has ended').to.not.include(retry);
+      expect([last()?.completionTime, last()?.reason === 'JobsFailed']).to.deep.equal([undefined, false]);
+    });
+
+    it('says the same of its jobs when one of them has got a worker', async () => {
+      site.reasons = [{ code: 'queue-limit', message: 'full' }];
+      const open = site.track(htcJob({ queue: 100 }), claimed);
+      // Behind the turns of others.
+      open.turn = 1;
+      const turns = site.track(htcJob({ queue: 10_000 }, 'one'));
+      const more = site.track(htcJob({ queue: 10_000 }, 'two'));
+      for (const one of [turns, more, open]) await site.step(one);
+      expect(open.asked.size).to.equal(1);
+      await site.clock.advance(2000);
+      await site.step(open);
+      const isWaiting = () => last()?.conditions?.find(({ type }) => type === 'Waiting')?.status;
+      expect(isWaiting()).to.equal('True');
+      for (let index = 0; index < 3; index++) {
+        open.hear(newsOf(open.uid, index, 'running'));
+        // No pass has seen the next one.
+        site.reasons = [];
+        await site.step(open);
+        expect([isWaiting(), open.asked.size]).to.deep.equal(['True', 1]);
+        site.reasons = [{ code: 'queue-limit', message: 'full' }];
+        await site.clock.advance(2000);
+        await site.step(open);
+        expect(isWaiting()).to.equal('True');
+      }
+    });
+
+    it('asks anew each minute with what its Secrets are by then, where the queue refuses its jobs', async () => {
+      site.secrets.set('login', {});
+      const open = site.track(htcJob({ queue: 3, secrets: [{ name: 'login' }] }), claimed);
+      await site.step(open);
+      const [before] = [...open.asked.values()];
+      site.reasons = [{ code: 'payload-too-large', message: 'too large' }];
+      await site.clock.advance(2000);
+      await site.step(open);
+      const statuses = site.statuses.length;
+      for (let at = 0; at < 40; at++) {
+        await site.clock.advance(2000);
+        await site.step(open);
+      }
+      const [after] = [...open.asked.values()];
+      expect(after).to.be.an('object').that.does.not.equal(before);
+      expect(open.asked.size).to.equal(1);
+      expect(site.statuses.length, 'which changes nothing that users see').to.equal(statuses);
+      site.reasons = [];
+      await site.clock.advance(2000);
+      await site.step(open);
+      // By a pass.
+      open.hasChanged();
+      await site.step(open);
+      expect(open.asked.size).to.equal(3);
+    });
+
+    it('ends at its deadline', async () => {
+      tracked.hear(newsOf(uid, 0, 'submitted'));
+      const job = htcJob({ activeDeadlineSeconds: 50, queue: 2 });
+      const open = site.track(job, { ...claimed, startTime: new Date(site.clock.now()).toISOString() });
+      await site.step(open);
+      await site.clock.advance(48_000);
+      expect(await site.step(open)).to.equal(2000);
+      await site.clock.advance(2000);
+      await site.step(open);
+      expect(last()).to.include({ reason: 'DeadlineExceeded' });
+    });
   });
 
   describe('hole 8: of an object that an older schema let through', () => {
@@ -471,7 +641,7 @@ describe('a step of a HTCJob', () => {
       for (const spec of [{ output }, { output, script }]) {
         const tracked = site.track(htcJob(spec), claimed);
         await site.step(tracked);
-        const jobs = await site.stepper.jobs(tracked, new AbortController().signal);
+        const jobs = await site.asking.jobs(tracked, new AbortController().signal);
         expect(jobs?.payloadOf(0).output).to.equal(false);
       }
     });
