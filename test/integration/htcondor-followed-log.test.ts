@@ -166,7 +166,29 @@ describe('a daemon that reads what HTCondor writes of its jobs', () => {
     await end(second, 'behind rubbish');
     rmSync(ownLog());
     await end(third, 'without the log');
-    await untilSaid(daemon, 'a record in a log of job events cannot be read');
+    await untilSaid(daemon, 'records in a log of job events cannot be read');
+  });
+
+  it('hole 1: takes the reason of a hold for the end of no other job', async () => {
+    makeSite('exec sleep 1000', { count: 2, monitor: { pollInterval: 0.5, listInterval: 10_000 } });
+    start();
+    const [first, second] = await submitted(2);
+    await seen('both run', async () => (await site.workers({ status: 'running' })).length === 2);
+    const [cluster = '', proc = '0'] = (first?.batchID ?? '').split('.');
+    const reason = `x 009 (${cluster}.${proc}.000) 2026-10-01 00:00:00 Job was aborted.`;
+    const client = clientOf(pool, 'local');
+    const job = `${space.mine} && harvesterWorkerID == "${second?.workerID ?? 0}"`;
+    for (let at = 0; at < 3; at++) {
+      await client.act('hold', job, reason, signal);
+      await seen('it is held', async () => (await site.workers({ status: 'idle' })).length === 1);
+      await client.act('release', job, 'go on', signal);
+      await seen('both run again', async () => (await site.workers({ status: 'running' })).length === 2);
+    }
+    await untilSaid(daemon, 'records in a log of job events cannot be read');
+    expect((await site.workers()).map(({ workerID, endTime }) => [workerID, endTime])).to.deep.equal([
+      [first?.workerID, null],
+      [second?.workerID, null],
+    ]);
   });
 
   it("reads the pool's own log through its rotations", async () => {

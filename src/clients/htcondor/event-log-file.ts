@@ -30,6 +30,7 @@ export interface LogRead {
 /** Bytes of one reading: parsing them keeps others waiting for some 30 ms. Longer than any record. */
 const chunk = 2 * 1024 * 1024;
 const headBytes = 256;
+const newline = 0x0a;
 /** EVENT_LOG_MAX_ROTATIONS of HTCondor is 1 by default; no site keeps more than this. */
 const mostRotations = 20;
 
@@ -67,8 +68,11 @@ export async function readLog(
   // It was rotated in this very moment.
   if (handle === undefined) return { ...nothing, more: true };
   try {
-    const bytes = await readAt(handle, offset, chunk);
-    const { events, garbage, consumed } = readEvents(bytes, now);
+    const before = Math.min(offset, 1);
+    const all = await readAt(handle, offset - before, before + chunk);
+    const bytes = all.subarray(before);
+    const inLine = before > 0 && all[0] !== newline;
+    const { events, garbage, consumed } = readEvents(bytes, now, inLine);
     const end = offset + consumed;
     const there = {
       events,

@@ -27,10 +27,14 @@ const excerptLength = 80;
  * Reads HTCondor's event logs, in any of their formats: text, XML, JSON. It remembers nothing between calls, so any
  * process that has the offset can go on. It does not read half a record; it reports a record whose writer died in it as
  * garbage as soon as another begins.
+ *
+ * In the text format it takes no word for a record that does not begin a line: users write into records (reasons of holds, notes,
+ * file names; HTCondor lets no line break in), and what they wrote looks like a record behind a torn one. Both are garbage then.
  * @param bytes of a log, from where an earlier call left off
  * @param now ms UTC: for dates without a year
+ * @param inLine whether they begin in the middle of a line: the rest of it is garbage
  */
-export function readEvents(bytes: Buffer, now: number): EventsRead {
+export function readEvents(bytes: Buffer, now: number, inLine = false): EventsRead {
   // One character is one byte, so that places in it are offsets; records are decoded on their own.
   const text = bytes.toString('latin1');
   const events: JobEvent[] = [];
@@ -47,7 +51,8 @@ export function readEvents(bytes: Buffer, now: number): EventsRead {
   };
   const places = new Places(text);
   const budget = { bytes: mostAgain };
-  let at = 0;
+  let at = inLine ? text.indexOf('\n') + 1 || text.length : 0;
+  skip(0, at);
   while (at < text.length) {
     const found = recordAt(text, at, places);
     if (found === 'wait') {
@@ -78,9 +83,10 @@ interface Piece {
 }
 
 /**
- * Beginnings of lines at which a record may begin. JSON has the brace of a record, and of nothing else, at the margin.
+ * Beginnings of lines at which a record may begin. JSON has the brace of a record, and of nothing else, at the margin. `^` would take
+ * a carriage return for the end of a line, which a user may write.
  */
-const starts = /^(?:\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{)/gm;
+const starts = /(?<![^\n])(?:\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{)/g;
 const head = /\d{3} \(-?\d+\.-?\d+\.-?\d+\) |<c>|\{/y;
 
 /** Where in a text what begins next: each is looked for once, however often it is asked for. */
@@ -141,14 +147,16 @@ function formatOf(character: string): Format {
   return character === '<' ? 'xml' : 'text';
 }
 
-const ends = { text: /^\.\.\.\r?\n/gm, xml: /^<\/c>\r?\n?/gm, json: /^\}\r?\n?/gm } as const;
-
-/** A head in the middle of a line: the writer before died there, and its half and this record look like one. */
-const heads = {
-  text: /\d{3} \(-?\d+\.-?\d+\.-?\d+\) \d\d(?:\d\d-|\/)/g,
-  xml: /(?<!">|<l>|<\/c>)<c>\r?\n/g,
-  json: /(?<!: )\{\r?\n/g,
+const ends = {
+  text: /(?<![^\n])\.\.\.\r?\n/g,
+  xml: /(?<![^\n])<\/c>\r?\n?/g,
+  json: /(?<![^\n])\}\r?\n?/g,
 } as const;
+
+/** A head in the middle of a line: the writer before died there, and its half and this record look like one. Texts are escaped there. */
+const heads = { xml: /(?<!">|<l>|<\/c>)<c>\r?\n/g, json: /(?<!: )\{\r?\n/g } as const;
+/** In text, what looks like such a head: what a user wrote looks the same. */
+const headInLine = /[^\n]\d{3} \(-?\d+\.-?\d+\.-?\d+\) \d\d(?:\d\d-|\/)/;
 
 /** Braces at the end of a line: of records, and of ads in ads. */
 const braces = /\{\r?\n/g;
@@ -166,8 +174,12 @@ function recordIn(
   read: (start: number, format: Format) => JobEvent | undefined,
 ): { readonly from: number; readonly event: JobEvent | undefined } {
   if (format === undefined) return { from: end, event: undefined };
-  if (format !== 'json') {
-    const from = format === 'xml' ? ownTag(text, at, end) : lastHead(text, at, end);
+  if (format === 'text') {
+    const event = headInLine.test(text.slice(at, end)) ? undefined : read(at, format);
+    return { from: at, event };
+  }
+  if (format === 'xml') {
+    const from = ownTag(text, at, end);
     return { from, event: read(from, format) };
   }
   // An ad in an ad looks like a record, and a record behind a torn `"Key": ` like an ad in one. Only from the record's own
@@ -179,12 +191,6 @@ function recordIn(
     if (event !== undefined) return { from, event };
   }
   return { from: at, event: undefined };
-}
-
-/** Offset of the last record of a piece in text, `at` if there is but one. */
-function lastHead(text: string, at: number, end: number): number {
-  const piece = text.slice(at, end);
-  return at + (Array.from(piece.matchAll(heads.text), ({ index }) => index).at(-1) ?? 0);
 }
 
 /** Strings are escaped in XML, so that a tag is a tag wherever it stands. */

@@ -1,7 +1,12 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { endOfLog, type LogPosition, readLog } from '../../../clients/htcondor/event-log-file.ts';
+import {
+  endOfLog,
+  type LogPosition,
+  type LogRead,
+  readLog,
+} from '../../../clients/htcondor/event-log-file.ts';
 import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
 import { type Clock } from '../../../util/clock.ts';
 import type { FileLane } from '../../../util/file-lane.ts';
@@ -31,6 +36,9 @@ interface Followed {
   begun: boolean;
   /** The last failure, so that it is told of once. */
   failure?: string;
+  /** Records that could not be read since that was told of, and when it was, monotonic ms. */
+  untold: number;
+  toldAt?: number;
 }
 
 /** Takes in what a log said, a piece after the other: a log of days has more events than one call may hold. */
@@ -38,6 +46,8 @@ export type TakeEvents = (events: readonly JobEvent[]) => void;
 
 /** bytes: HTCondor itself never cuts or rotates a `dagman_log`. */
 const longestOwn = 32 * 1024 * 1024;
+/** How often it is told of records that cannot be read, at most, ms. */
+const tellInterval = 60_000;
 /** bytes: positions of a thousand logs */
 const longestPositions = 1024 * 1024;
 
@@ -61,7 +71,8 @@ export class EventLogs {
     const wanted = new Map(logs.map(({ path, own }) => [path, own]));
     for (const path of this.#followed.keys()) if (!wanted.has(path)) this.#followed.delete(path);
     for (const [path, own] of wanted)
-      if (!this.#followed.has(path)) this.#followed.set(path, { own, begun: false, position: undefined });
+      if (!this.#followed.has(path))
+        this.#followed.set(path, { own, begun: false, position: undefined, untold: 0 });
   }
 
   /** Whether there is any. */
@@ -131,8 +142,7 @@ export class EventLogs {
       take(read.events);
       followed.position = read.position;
       if (read.gap || read.garbage.length > 0) missed = true;
-      for (const { file, at, excerpt } of read.garbage)
-        log.warn('a record in a log of job events cannot be read', { file, at, excerpt });
+      this.#tellGarbage(followed, read.garbage, log);
     }
     if (followed.own && (followed.position?.offset ?? 0) > longestOwn) {
       await this.#parts.files.run(`emptying ${path}`, () => empty(path));
@@ -140,6 +150,23 @@ export class EventLogs {
       missed = true;
     }
     return missed;
+  }
+
+  /** Users can write as many of them as they like, into the reasons of holds. */
+  #tellGarbage(followed: Followed, garbage: LogRead['garbage'], log: Log): void {
+    followed.untold += garbage.length;
+    const [first] = garbage;
+    const now = this.#parts.clock.monotonic();
+    if (first === undefined || now < (followed.toldAt ?? -Infinity) + tellInterval) return;
+    const { file, at, excerpt } = first;
+    log.warn('records in a log of job events cannot be read', {
+      records: followed.untold,
+      file,
+      at,
+      excerpt,
+    });
+    followed.untold = 0;
+    followed.toldAt = now;
   }
 }
 

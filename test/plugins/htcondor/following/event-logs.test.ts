@@ -99,9 +99,13 @@ describe('logs of job events', () => {
   it('say that something was missed where a record is spoilt, and go on behind it', async () => {
     const one = logs(true);
     writeFileSync(log, `${record(1)}012 (007.0${record(2)}rubbish\n${record(3)}`);
-    expect(await read(one)).to.deep.equal({ procs: [1, 2, 3], missed: true });
-    expect(warnings).to.not.deep.equal([]);
+    expect(await read(one)).to.deep.equal({ procs: [1, 3], missed: true });
+    expect(warnings).to.have.length(1);
     expect(await read(one)).to.deep.equal({ procs: [], missed: false });
+    // Users can spoil as many as they like.
+    appendFileSync(log, `012 (007.0${record(2)}`.repeat(50));
+    expect(await read(one)).to.deep.equal({ procs: [], missed: true });
+    expect(warnings).to.have.length(1);
   });
 
   it('hole 8: hand on all that a long absence left, piece by piece', async () => {
@@ -124,6 +128,15 @@ describe('logs of job events', () => {
     };
     expect(await one.read(sink(), failing)).to.equal(true);
     expect(await read(one)).to.deep.equal({ procs: [1], missed: false });
+  });
+
+  it('hole 1: take no text of a user for an event where a record is longer than what is read at once', async () => {
+    const most = 2 * 1024 * 1024;
+    const head = record(1).split('\n')[0] ?? '';
+    const forged = '005 (777.000.000) 2026-11-21 20:00:00 Job terminated.';
+    const text = 'x'.repeat(most - head.length - 2);
+    writeFileSync(log, `${head}\n\t${text}${forged}\n...\n${record(2)}`);
+    expect(await read(logs(true))).to.deep.equal({ procs: [2], missed: true });
   });
 
   it('wait for the end of a record that is being written', async () => {
