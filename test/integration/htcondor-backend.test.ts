@@ -131,6 +131,29 @@ describe('jobs of HTCondor', () => {
     }
   });
 
+  it('hole 8: are seen, whatever another user writes into attributes that thresher asks for', async () => {
+    const worker = await submit(backend.submitter('exec sleep 1000'));
+    const games = join(backend.directory, 'games');
+    await writeToken(pool.directory, join(pool.programs, '../..'), 'games', games);
+    const theirs = clientOf(pool, 'local', { tokenDirectory: games });
+    // HTCondor cannot send the first, and writes the second as more than thresher reads of one ad.
+    for (const long of ['x'.repeat(6_000_000), '\u0001'.repeat(900_000)]) {
+      const text = ['executable = /bin/true', 'requirements = false', `+thresherQueue = "${long}"`];
+      const ours = `+thresherFactory = ${classAdString(backend.space.factory)}`;
+      await theirs.submit([...text, ours, '+harvesterWorkerID = "7"', 'queue'].join('\n'), {}, signal);
+    }
+    try {
+      const known = monitor();
+      const seen = follow(known);
+      await untilStatus(seen, worker, ({ status }) => status === 'running');
+      const listed = await backend.plugin('sweeper', backend.context()).list(signal);
+      expect(listed.map(({ identity }) => identity?.workerId)).to.deep.equal([worker.workerId]);
+      expect((await known.check([worker], signal)).get(worker.workerId)).to.have.property('kind', 'observed');
+    } finally {
+      await theirs.act('remove', backend.space.mine, 'the test is over', signal);
+    }
+  });
+
   it('that are held for too long are removed, with the reason', async () => {
     backend.template('missing.yaml', '', { executable: '/nonexistent/pilot' });
     const section = { templateFile: 'missing.yaml', logDir: 'logs' };

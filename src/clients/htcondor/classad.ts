@@ -54,6 +54,19 @@ export function whereJobs(jobs: readonly JobId[]): string {
   return terms.length === 0 ? 'false' : terms.join(' || ');
 }
 
+/** Characters of the text of a value: no attribute that thresher asks for has more, as HTCondor writes it. */
+const longestValue = 100_000;
+
+/**
+ * Jobs of which none of these attributes is long. One job can have values of megabytes, and HTCondor then sends no answer at all, or one
+ * that cannot be read: who asks for the jobs of several users has to ask without such ones.
+ */
+export function whereShort(attributes: readonly string[]): string {
+  // The text counts, and not what it evaluates to. Of an attribute that a job lacks it is empty, or undefined.
+  const long = attributes.map((name) => `size(unparse(${name})) > ${longestValue}`).join(' || ');
+  return `((${long}) =!= true)`;
+}
+
 function amongProcs(procs: readonly number[]): string {
   const first = procs[0] ?? 0;
   const last = procs.at(-1) ?? 0;

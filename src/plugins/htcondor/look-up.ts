@@ -4,7 +4,10 @@ import {
   jobIdText,
   parseJobId,
   whereJobs,
+  whereShort,
 } from '../../clients/htcondor/classad.ts';
+import { isHTCondorError } from '../../clients/htcondor/errors.ts';
+import type { Ad } from '../../clients/htcondor/json-objects.ts';
 import { markedId } from '../../worker/marked.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
@@ -28,19 +31,51 @@ export function portions<T>(all: readonly T[]): T[][] {
   );
 }
 
+/** Attributes that may be long in jobs of ours, too: in reasons are words of users. */
+const wordy = new Set([
+  ...['HoldReason', 'LastHoldReason', 'RemoveReason', 'RemoteHost', 'LastRemoteHost'],
+  ...['GridJobId', 'GridJobStatus', 'GridResource'],
+]);
+
+/**
+ * Asks for jobs. Where one of them keeps HTCondor from an answer, jobs with long values are told of without their reasons, and not at all
+ * where their marks are long: those are not ours.
+ * @throws HTCondorError
+ */
+export async function sparing<One>(
+  constraint: string,
+  attributes: readonly string[],
+  ask: (constraint: string, attributes: readonly string[]) => Promise<readonly One[]>,
+  idOf: (one: One) => string,
+): Promise<readonly One[]> {
+  try {
+    return await ask(constraint, attributes);
+  } catch (error) {
+    if (!isHTCondorError(error, 'condor-failed', 'condor-answer')) throw error;
+    const bare = attributes.filter((name) => !wordy.has(name));
+    const found = new Map<string, One>();
+    // All of them first: one whose values change between both questions must not be missing.
+    for (const some of [bare, attributes])
+      for (const one of await ask(`(${constraint}) && ${whereShort(some)}`, some)) found.set(idOf(one), one);
+    return [...found.values()];
+  }
+}
+
 /** Jobs in the queue of the schedd with our marks, whosever they are, by a further constraint. @throws HTCondorError */
 export async function inQueue(
   schedd: HTCondorSchedd,
   constraint: string,
   signal: AbortSignal,
   attributes: readonly string[] = followed,
-): Promise<Job[]> {
-  return schedd.client.queueAs(
-    (ad) => jobOf(ad, true),
-    `${schedd.mine} && (${constraint})`,
-    attributes,
-    signal,
-  );
+): Promise<readonly Job[]> {
+  const ask = (which: string, some: readonly string[]) =>
+    schedd.client.queueAs((ad) => jobOf(ad, true), which, some, signal);
+  return sparing(`${schedd.mine} && (${constraint})`, attributes, ask, ({ id }) => jobIdText(id));
+}
+
+/** The id of a job that may have none. */
+export function idTextOf({ ClusterId, ProcId }: Ad): string {
+  return `${String(ClusterId)}.${String(ProcId)}`;
 }
 
 /** The jobs of workers. */
@@ -217,7 +252,8 @@ async function inHistory(
   const workerIds = workers.map(({ workerId }) => workerId);
   const constraint = `${whereWorkers(workerIds)} && ${which}`;
   const limit = workers.length;
-  const ads = await schedd.client.history(`${schedd.mine} && ${constraint}`, followed, limit, signal);
+  const ask = (which: string, some: readonly string[]) => schedd.client.history(which, some, limit, signal);
+  const ads = await sparing(`${schedd.mine} && ${constraint}`, followed, ask, idTextOf);
   const jobs = ads.flatMap((ad) => jobOf(ad, false) ?? []);
   const marked = await withWorkers(schedd, jobs, { where: 'history', constraint, workerIds }, signal);
   return { jobs: await partedFor(schedd, workers, marked, signal), isWhole: ads.length < limit };

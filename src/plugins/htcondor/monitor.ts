@@ -12,7 +12,18 @@ import { elementOf } from './place/grid-endpoint.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { HTCondorLogs } from './logs.ts';
 import { HTCondorOutputs } from './output/outputs.ts';
-import { byId, followed, inQueue, isHalf, jobOfWorker, lookUp, portions, wasNeverWhole } from './look-up.ts';
+import {
+  byId,
+  followed,
+  idTextOf,
+  inQueue,
+  isHalf,
+  jobOfWorker,
+  lookUp,
+  portions,
+  sparing,
+  wasNeverWhole,
+} from './look-up.ts';
 import { type Job, jobOf } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
@@ -289,7 +300,9 @@ export class HTCondorMonitor implements Monitor {
     const seconds = Math.floor(daemon.clock.now() / 1000) - config.useCondorHistoryMaxAge;
     const since = `EnteredCurrentStatus < ${seconds}`;
     const ask = async (these: string, limit: number) => {
-      const ads = await schedd.client.history(these, followed, limit, signal, since);
+      const history = (which: string, some: readonly string[]) =>
+        schedd.client.history(which, some, limit, signal, since);
+      const ads = await sparing(these, followed, history, idTextOf);
       return ads.flatMap((ad) => jobOf(ad, false) ?? []);
     };
     if (left === undefined) {

@@ -2,7 +2,16 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { whereJobs } from '../../../src/clients/htcondor/classad.ts';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
-import { halfReason, lookUp, portions, whereWorkers } from '../../../src/plugins/htcondor/look-up.ts';
+import {
+  halfReason,
+  inQueue,
+  lookUp,
+  portions,
+  whereWorkers,
+} from '../../../src/plugins/htcondor/look-up.ts';
+import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
+import type { Ad } from '../../../src/clients/htcondor/json-objects.ts';
+import { rejection } from '../../support/kubernetes-client.ts';
 import { marks } from '../../../src/plugins/htcondor/marks.ts';
 import { Owners } from '../../../src/plugins/htcondor/owners.ts';
 import { find } from '../../../src/plugins/htcondor/submitting/fence.ts';
@@ -25,6 +34,55 @@ describe('questions about many jobs', () => {
       expect(Math.max(jobs.length, workers.length)).to.be.lessThan(longestArgument - 10_000);
     }
     expect(portions([])).to.deep.equal([]);
+  });
+});
+
+describe('jobs of which one has values of megabytes', () => {
+  const { signal } = new AbortController();
+  let asked: { readonly constraint: string; readonly attributes: readonly string[] }[];
+
+  /** A schedd that fails where a job with long values is asked for: of another user by its marks, or ours by the reason of its hold. */
+  function scheddOf(code: 'condor-failed' | 'condor-answer' | 'condor-unreachable'): HTCondorSchedd {
+    const queueAs = async (
+      read: (ad: Ad) => unknown,
+      constraint: string,
+      attributes: readonly string[],
+    ): Promise<unknown[]> => {
+      asked.push({ constraint, attributes });
+      const isShort = (name: string) => constraint.includes(`size(unparse(${name})) > `);
+      if (!isShort(marks.queue)) throw new HTCondorError({ code, message: 'too long', maybeDone: false });
+      const ads = [1, ...(isShort('HoldReason') ? [] : [2])].map((ClusterId) => ({
+        ClusterId,
+        ProcId: 0,
+        JobStatus: 5,
+        [marks.worker]: `${ClusterId}`,
+        ...(attributes.includes('HoldReason') && { HoldReason: 'why' }),
+      }));
+      return ads.flatMap((ad) => read(ad) ?? []);
+    };
+    return { mine: 'mine', client: { queueAs } } as unknown as HTCondorSchedd;
+  }
+
+  beforeEach(() => {
+    asked = [];
+  });
+
+  it('hole 8: are all told of but those whose marks are long, each once', async () => {
+    for (const code of ['condor-failed', 'condor-answer'] as const) {
+      const jobs = await inQueue(scheddOf(code), 'true', signal);
+      expect(jobs.map(({ workerId, ad }) => [workerId, ad.HoldReason])).to.deep.equal([
+        [1, 'why'],
+        [2, undefined],
+      ]);
+    }
+    expect(asked).to.have.length(6);
+    for (const { constraint } of asked) expect(constraint).to.match(/^\(?mine && /);
+  });
+
+  it('are unknown where the schedd does not answer', async () => {
+    const error = await rejection(inQueue(scheddOf('condor-unreachable'), 'true', signal));
+    expect(error).to.have.property('code', 'condor-unreachable');
+    expect(asked).to.have.length(1);
   });
 });
 

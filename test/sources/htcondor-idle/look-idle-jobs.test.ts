@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
+import { rejection } from '../../support/kubernetes-client.ts';
 import { askIdleJobs, whereAmong } from '../../../src/sources/htcondor-idle/look/idle-jobs.ts';
 
 const { signal } = new AbortController();
@@ -65,6 +67,27 @@ describe('idle jobs of a schedd', () => {
     const lines = Array.from({ length: 5003 }, (_, index) => job(index, `${index}`));
     const { groups, dropped } = await ask(answering(...lines));
     expect([groups.size, dropped]).to.deep.equal([5000, 3]);
+  });
+
+  it('hole 8: a job with which HTCondor fails is left out, and each of the others counts once', async () => {
+    const constraints: string[] = [];
+    const failing = (code: 'condor-failed' | 'condor-answer' | 'condor-unreachable') => ({
+      queueLines: (constraint: string, _: unknown, onJob: (values: readonly string[]) => void) => {
+        constraints.push(constraint);
+        onJob(job(0, '1'));
+        if (!constraint.includes('size(unparse(Owner)) > '))
+          return Promise.reject(new HTCondorError({ code, message: 'too long', maybeDone: false }));
+        onJob(job(1, '1'));
+        return Promise.resolve();
+      },
+    });
+    for (const code of ['condor-failed', 'condor-answer'] as const)
+      expect((await ask(failing(code))).groups.get('1')?.count).to.equal(2);
+    expect(await rejection(ask(failing('condor-unreachable')))).to.have.property(
+      'code',
+      'condor-unreachable',
+    );
+    expect(constraints).to.have.length(5);
   });
 
   it('a question for as many ads as one has is shorter than an argument may be', () => {

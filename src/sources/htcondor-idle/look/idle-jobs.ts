@@ -1,6 +1,7 @@
 import { literalString } from '../../../clients/htcondor/ad-text.ts';
-import type { JobId } from '../../../clients/htcondor/classad.ts';
+import { type JobId, whereShort } from '../../../clients/htcondor/classad.ts';
 import type { HTCondorClient } from '../../../clients/htcondor/client.ts';
+import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 
 /** Idle jobs of one schedd that are alike to the matchmaking. */
 export interface JobGroup {
@@ -51,10 +52,31 @@ const mostGroups = 5000;
 
 const fixed = ['ClusterId', 'ProcId', 'AutoClusterId', 'EnteredCurrentStatus', 'LastMatchTime', 'Owner'];
 
-/** Asks a schedd once for all its idle jobs, and counts them as their lines arrive: none is kept. */
+/**
+ * Asks a schedd once for all its idle jobs, and counts them as their lines arrive: none is kept. Where a job with very long values keeps
+ * HTCondor from an answer, such jobs are left out.
+ * @throws HTCondorError
+ */
 export async function askIdleJobs(
   client: Pick<HTCondorClient, 'queueLines'>,
   question: IdleQuestion,
+  signal: AbortSignal,
+): Promise<IdleJobs> {
+  const attributes = [...fixed, ...question.extra, ...(question.signature ?? [])];
+  try {
+    return await countIdle(client, question, attributes, idleJobs, signal);
+  } catch (error) {
+    if (!isHTCondorError(error, 'condor-failed', 'condor-answer')) throw error;
+    const others = `${idleJobs} && ${whereShort(attributes)}`;
+    return countIdle(client, question, attributes, others, signal);
+  }
+}
+
+async function countIdle(
+  client: Pick<HTCondorClient, 'queueLines'>,
+  question: IdleQuestion,
+  attributes: readonly string[],
+  which: string,
   signal: AbortSignal,
 ): Promise<IdleJobs> {
   const { cycle, extra, signature, known } = question;
@@ -94,7 +116,7 @@ export async function askIdleJobs(
     if (before !== undefined && before.cluster === job.cluster && before.proc === job.proc)
       group.hasKnown = true;
   };
-  await client.queueLines(idleJobs, [...fixed, ...extra, ...(signature ?? [])], onJob, signal);
+  await client.queueLines(which, attributes, onJob, signal);
   return { groups, fresh, loose, dropped };
 }
 
