@@ -110,6 +110,8 @@ export interface References {
 }
 
 const known = new Map<string, References>();
+/** Characters of an expression whose answer is kept: jobs may have thousands of longer ones. */
+const longestKnown = 10_000;
 
 /** The names in an expression. Texts repeat, so that the last thousands of answers are kept. */
 export function referencesIn(expression: string): References {
@@ -117,7 +119,7 @@ export function referencesIn(expression: string): References {
   if (found === undefined) {
     found = readReferences(expression);
     if (known.size >= 5000) known.clear();
-    known.set(expression, found);
+    if (expression.length <= longestKnown) known.set(expression, found);
   }
   return found;
 }
@@ -126,8 +128,8 @@ function readReferences(expression: string): References {
   const target = new Set<string>();
   const own = new Set<string>();
   let any = false;
-  // A string without an end reaches to the end.
-  const withoutStrings = expression.replaceAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)/g, '""');
+  // A string without an end reaches to the end, whatever is in it: a search that fails would begin anew at each quote.
+  const withoutStrings = expression.replaceAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)/gs, '""');
   for (const [, scope = '', quoted, plain, call] of withoutStrings.matchAll(
     /(?:\b(my|target)\s*\.\s*)?(?:'([^']+)'|([A-Za-z_]\w*)\s*(\()?)/gi,
   )) {
@@ -175,7 +177,7 @@ export function closureOf(
     const references = referencesIn(value);
     any ||= references.any;
     for (const one of references.target) other.add(one);
-    open.push(...references.own);
+    for (const one of references.own) open.push(one);
   }
   return { own, other, any };
 }

@@ -85,14 +85,31 @@ export function slotAnalyses(text: string): (Analysis | undefined)[] {
     .map(parseAnalysis);
 }
 
-const operands = /\[(\d+)\]/g;
+/** Operands, and strings, in which there is none. */
+const stringOrOperand = /"(?:[^"\\]|\\.)*"?|(?<![\w\])])\[(\d+)\]/gs;
+
+/** Numbers of the steps to which a step refers: such a one comes before it. A user writes brackets, too, as text and behind the name of a list. */
+function operandsOf(
+  text: string,
+  number: number,
+): { readonly at: number; readonly end: number; readonly part: number }[] {
+  return Array.from(text.matchAll(stringOrOperand), ({ index, 0: all, 1: part }) => ({
+    at: index,
+    end: index + all.length,
+    // A string is none.
+    part: part === undefined ? Infinity : Number(part),
+  })).filter(({ part }) => part < number);
+}
+
+/** Characters of a condition that are shown at most. */
+const longestShown = 10_000;
 
 /** Steps that nothing meets, and that no other step explains better. */
 function failingOf(steps: ReadonlyMap<number, Step>): string[] {
   const covered = new Set<number>();
   const failing: number[] = [];
   for (const [number, { meeting, text }] of steps) {
-    const parts = [...text.matchAll(operands)].map(([, part]) => Number(part));
+    const parts = operandsOf(text, number).map(({ part }) => part);
     if (parts.length === 0) continue;
     // An alternative counts as a whole, whether it is met or not.
     if (text.includes('||')) for (const part of parts) covered.add(part);
@@ -101,18 +118,31 @@ function failingOf(steps: ReadonlyMap<number, Step>): string[] {
       covered.add(number);
   }
   for (const [number, { meeting }] of steps) if (meeting === 0 && !covered.has(number)) failing.push(number);
-  const texts = failing.map((number) => expanded(number, steps));
-  return [...new Set(texts)].filter((text) => !/\[\d+\]/.test(text));
+  const texts = textsOf(steps);
+  return [...new Set(failing.flatMap((number) => texts.get(number) ?? []))];
 }
 
-/** The text of a step with those that it refers to in their places. */
-function expanded(number: number, steps: ReadonlyMap<number, Step>, depth = 0): string {
-  const step = steps.get(number);
-  if (step === undefined || depth > 20) return `[${number}]`;
-  return step.text.replaceAll(operands, (_, part: string) => {
-    const inner = expanded(Number(part), steps, depth + 1);
-    return / (\|\||&&) /.test(inner) ? `(${inner})` : inner;
-  });
+/** The texts of steps with those that they refer to in their places; none of a step that is too long, or refers to one that is missing. */
+function textsOf(steps: ReadonlyMap<number, Step>): ReadonlyMap<number, string> {
+  const texts = new Map<number, string>();
+  for (const [number, { text }] of [...steps].sort(([one], [other]) => one - other)) {
+    const whole = filled(text, number, texts);
+    if (whole !== undefined) texts.set(number, whole);
+  }
+  return texts;
+}
+
+function filled(text: string, number: number, texts: ReadonlyMap<number, string>): string | undefined {
+  let whole = '';
+  let from = 0;
+  for (const { at, end, part } of operandsOf(text, number)) {
+    const inner = texts.get(part);
+    if (inner === undefined || whole.length > longestShown) return undefined;
+    whole += text.slice(from, at) + (/ (\|\||&&) /.test(inner) ? `(${inner})` : inner);
+    from = end;
+  }
+  whole += text.slice(from);
+  return whole.length > longestShown ? undefined : whole;
 }
 
 /** Values that stand before the steps: those of the job, then those of each slot or of one. */

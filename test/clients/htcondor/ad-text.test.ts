@@ -28,6 +28,18 @@ describe('ads in the text of HTCondor', () => {
     );
   });
 
+  it('hole 8: names in a text of quotes and line separators are found at once', () => {
+    const quotes = '\\"'.repeat(500_000);
+    for (const evil of [`"${quotes}\\\u2028"`, `"${quotes}\\\u2028`, '"\\\n'.repeat(300_000)])
+      expect([...referencesIn(`Foo + ${evil}`).own]).to.deep.equal(['foo']);
+  });
+
+  it('hole 8: hundreds of thousands of names in one expression are followed', () => {
+    const names = Array.from({ length: 300_000 }, (_, at) => `n${at}`);
+    const ad = new Map([['requestevil', `{${names.join(',')}}`]]);
+    expect(closureOf(ad, ['requestevil']).other.size).to.equal(300_000);
+  });
+
   it('an ad without the empty line after it is not complete', () => {
     for (let length = 1; length < text.length - 1; length++) {
       const reader = new AdTexts();

@@ -53,6 +53,33 @@ describe('the summary of an analysis', () => {
 });
 
 describe('the analysis of a job', () => {
+  /** The recorded one with another text in a step that nothing meets, and of which the steps behind it make use. */
+  const withText = (text: string) => recorded('job-gpus').replace(/^(\[0\]\s+)\d+(\s+).*$/m, `$10$2${text}`);
+
+  it('hole 8: takes no brackets that a user wrote for numbers of steps', () => {
+    for (const text of [
+      'TARGET.Foo == "[0][0][0]"',
+      'regexp("wn[0][1][2]", TARGET.Machine)',
+      'TARGET.List[0] == MY.Own()[0]',
+      'TARGET.Foo == "\\"[0] [0]',
+      '[0] && [0] && [7]',
+    ])
+      expect(parseAnalysis(withText(text))?.failing, text).to.include(text);
+  });
+
+  it('hole 8: shows no condition that grows with each step', () => {
+    const steps = Array.from(
+      { length: 100 },
+      (_, at) => `[${at + 1001}]  ${at < 99 ? 1 : 0}  [${at + 1000}] && [${at + 1000}]`,
+    );
+    const text = recorded('job-gpus').replace(
+      /(reduces to these conditions:\s*\n)/,
+      `$1[1000]  1  TARGET.Foo == 1\n${steps.join('\n')}\n`,
+    );
+    expect(text).to.include('[1100]');
+    expect(parseAnalysis(text)?.failing).to.deep.equal(['TARGET.GPUs >= RequestGPUs']);
+  });
+
   it('the condition that no slot meets is named', () => {
     const analysis = parseAnalysis(recorded('job-gpus'));
     expect(analysis).to.deep.include({ failing: ['TARGET.GPUs >= RequestGPUs'], rejected: 1, refusing: 0 });

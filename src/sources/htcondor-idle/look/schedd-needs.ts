@@ -54,8 +54,11 @@ const mostAttributes = 100;
 /** Ads that are asked for in one question: its constraint is one argument of a command, 120 characters for each, and 128 KiB at most. */
 const mostAds = 500;
 
-/** Questions that may fail where one of many ads cannot be sent: a schedd that sends none is asked no further. */
-const mostQuestions = 300;
+/** Questions that may fail where one of many jobs cannot be sent or evaluated: a schedd that sends none is asked no further. */
+const mostFailures = 300;
+
+/** Looks that leave out a group whose job cannot be sent or evaluated. */
+const looksWithout = 20;
 
 /** How often a look may ask a schedd anew because jobs refer to attributes that it did not ask for. */
 const mostRounds = 3;
@@ -66,6 +69,8 @@ export class ScheddNeeds {
   readonly #matchmaker: Matchmaker;
   #startedAt = 0;
   #known = new Map<string, Representative>();
+  /** Groups whose job cannot be sent or evaluated, and for how many looks they are left out. */
+  #hopeless = new Map<string, number>();
   #extra: readonly string[] = [];
   /** Undefined while every job has its autocluster. */
   #signature: readonly string[] | undefined;
@@ -78,8 +83,14 @@ export class ScheddNeeds {
   /** @throws HTCondorError: then the jobs of this schedd are unknown */
   async look(question: ScheddQuestion, signal: AbortSignal): Promise<ScheddLook> {
     // Numbers of autoclusters begin anew with each start of a schedd.
-    if (question.startedAt !== this.#startedAt) this.#known.clear();
+    if (question.startedAt !== this.#startedAt) {
+      this.#known.clear();
+      this.#hopeless.clear();
+    }
     this.#startedAt = question.startedAt;
+    for (const [key, pause] of this.#hopeless)
+      if (pause > 1) this.#hopeless.set(key, pause - 1);
+      else this.#hopeless.delete(key);
     for (let round = 1; ; round++) {
       const jobs = await this.#ask(question, signal);
       if (jobs.loose > 0 && this.#signature === undefined && round < mostRounds) {
@@ -87,7 +98,7 @@ export class ScheddNeeds {
         continue;
       }
       if (jobs.loose === 0) this.#signature = undefined;
-      await this.#represent(jobs, signal);
+      await this.#represent(jobs, question.foreign, signal);
       if (!this.#learn(jobs, question.foreign) || round >= mostRounds) return this.#result(jobs);
     }
   }
@@ -102,63 +113,81 @@ export class ScheddNeeds {
   }
 
   /** Asks for the ads of jobs that stand for new groups, and forgets groups that are gone. */
-  async #represent({ groups }: IdleJobs, signal: AbortSignal): Promise<void> {
+  async #represent({ groups }: IdleJobs, foreign: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const wanted: JobGroup[] = [];
     const kept = new Map<string, Representative>();
+    const hopeless = new Map<string, number>();
     for (const group of groups.values()) {
       const before = this.#known.get(group.key);
+      const pause = this.#hopeless.get(group.key);
       // Another job may have come under the number of the autocluster, for instance because its attributes have changed.
       if (before !== undefined && group.hasKnown) kept.set(group.key, before);
+      else if (pause !== undefined) hopeless.set(group.key, pause);
       else wanted.push(group);
     }
     this.#known = kept;
+    this.#hopeless = hopeless;
     for (let at = 0; at < wanted.length; at += mostAds) {
       const part = wanted.slice(at, at + mostAds);
       const byJob = new Map(part.map((group) => [jobIdText(group.last), group]));
-      const ads = await adsAmong(
+      const sent = await adsAmong(
         this.#client,
         part.map(({ last }) => last),
         signal,
+        kept.size > 0,
       );
       // A job that has started or ended since stands for nothing: its group gets another one at the next look.
-      const found = ads.flatMap((ad) => {
-        const group = byJob.get(`${ad.get('clusterid') ?? ''}.${ad.get('procid') ?? ''}`);
-        return group === undefined ? [] : [{ group, ad }];
-      });
-      const evaluated = await this.#evaluate(
-        found.map(({ ad }) => ad),
-        signal,
+      const found = new Map(
+        sent.answers.flatMap((ad) => {
+          const group = byJob.get(`${ad.get('clusterid') ?? ''}.${ad.get('procid') ?? ''}`);
+          return group === undefined ? [] : [[ad, group] as const];
+        }),
       );
-      for (const [index, { group, ad }] of found.entries()) {
-        const sizes = evaluated[index];
-        if (sizes !== undefined) kept.set(group.key, { job: group.last, ad, ...sizes });
+      const evaluated = await this.#evaluate([...found.keys()], foreign, signal, kept.size > 0);
+      for (const [ad, sizes] of evaluated.answers) {
+        const group = found.get(ad);
+        if (group !== undefined) kept.set(group.key, { job: group.last, ad, ...sizes });
       }
+      const failed = [
+        ...sent.failed.map((job) => byJob.get(jobIdText(job))),
+        ...evaluated.failed.map((ad) => found.get(ad)),
+      ];
+      for (const group of failed) if (group !== undefined) hopeless.set(group.key, looksWithout);
     }
   }
 
+  /** What each of them asks for; nothing of a job that HTCondor cannot evaluate. */
   async #evaluate(
-    ads: readonly AdText[],
+    all: readonly AdText[],
+    foreign: ReadonlySet<string>,
     signal: AbortSignal,
-  ): Promise<(Pick<Representative, 'asked' | 'limits'> | undefined)[]> {
-    const names = [...new Set(ads.flatMap(requestsOf))].slice(0, mostAttributes);
-    const rows = await this.#matchmaker.withJobs(ads, (laid) =>
-      laid.values([...names, 'ConcurrencyLimits'], signal),
-    );
-    return rows.map((row) => {
-      if (row === undefined) return undefined;
-      const asked = new Map(names.map((name, index) => [name.slice('request'.length), numberOf(row[index])]));
-      return { asked, limits: literalString(row.at(-1)) ?? '' };
-    });
+    othersAreKnown: boolean,
+  ): Promise<Halved<AdText, readonly [AdText, Pick<Representative, 'asked' | 'limits'>]>> {
+    const names = mostNamed(all.map(requestsOf), [...usual, ...foreign]);
+    const evaluate = async (ads: readonly AdText[]) => {
+      const rows = await this.#matchmaker.withJobs(ads, (laid) =>
+        laid.values([...names, 'ConcurrencyLimits'], signal),
+      );
+      return rows.flatMap((row, at) => {
+        const ad = ads[at];
+        if (row === undefined || ad === undefined) return [];
+        const asked = new Map(
+          names.map((name, index) => [name.slice('request'.length), numberOf(row[index])]),
+        );
+        return [[ad, { asked, limits: literalString(row.at(-1)) ?? '' }] as const];
+      });
+    };
+    return halving(all, evaluate, othersAreKnown);
   }
 
   /** @returns whether there are attributes by which the jobs have to be told apart, and were not */
   #learn({ groups }: IdleJobs, foreign: ReadonlySet<string>): boolean {
     const extra = new Set<string>();
-    const signature = new Set(this.#signature);
+    const signatures: Iterable<string>[] = [this.#signature ?? []];
     for (const [key, { ad }] of this.#known) {
       const isLoose = (groups.get(key)?.values.length ?? 0) > 0;
       const own = relevantNames(ad, foreign);
-      if (isLoose) for (const name of own) signature.add(name);
+      if (isLoose) signatures.push(own);
       else {
         const told = new Set((stringIn(ad, 'autoclusterattrs') ?? '').toLowerCase().split(/[\s,]+/));
         for (const name of foreign) if (!told.has(name)) extra.add(name);
@@ -167,8 +196,10 @@ export class ScheddNeeds {
     const before = this.#extra.length + (this.#signature?.length ?? 0);
     this.#extra = [...extra].toSorted().slice(0, mostAttributes);
     if (this.#signature !== undefined) {
-      const more = [...signature].filter((name) => !usual.includes(name) && !extra.has(name)).toSorted();
-      this.#signature = [...usual, ...more].slice(0, mostAttributes);
+      const names = mostNamed(signatures, [...usual, ...foreign]).filter(
+        (name) => !usual.includes(name) && !extra.has(name),
+      );
+      this.#signature = [...usual, ...names.slice(0, mostAttributes - usual.length).toSorted()];
     }
     return this.#extra.length + (this.#signature?.length ?? 0) > before;
   }
@@ -185,33 +216,71 @@ export class ScheddNeeds {
   }
 }
 
+/** What many were asked about at once, and which of them can be asked nothing. */
+interface Halved<One, Answer> {
+  readonly answers: readonly Answer[];
+  readonly failed: readonly One[];
+}
+
 /**
  * The ads of these jobs, without those that the schedd cannot send or thresher not read: a user can make an ad larger than HTCondor's own messages, and
  * that keeps no other job from its machine.
- * @throws HTCondorError where it is not a single one that fails
+ * @param othersAreKnown whether other jobs of the schedd have been read
+ * @throws HTCondorError where it fails whatever it is asked
  */
 export async function adsAmong(
   client: Pick<HTCondorClient, 'queueAds'>,
   jobs: readonly JobId[],
   signal: AbortSignal,
-): Promise<readonly AdText[]> {
+  othersAreKnown = false,
+): Promise<Halved<JobId, AdText>> {
+  return halving(jobs, (some) => client.queueAds(whereAmong(some), signal), othersAreKnown);
+}
+
+/**
+ * Asks about many at once, and where that fails about each half of them, so that one that cannot be answered hides no other. Those that are
+ * left when it has failed too often have no answer this time.
+ * @throws HTCondorError where nothing is answered, and nothing else is known
+ */
+async function halving<One, Answer>(
+  all: readonly One[],
+  question: (some: readonly One[]) => Promise<readonly Answer[]>,
+  othersAreKnown: boolean,
+): Promise<Halved<One, Answer>> {
+  const answers: Answer[] = [];
+  const failed: One[] = [];
   let failure: unknown;
-  let questions = 0;
-  const ask = async (some: readonly JobId[]): Promise<readonly AdText[]> => {
+  let failures = 0;
+  const open = [all];
+  for (let some = open.pop(); some !== undefined && failures < mostFailures; some = open.pop()) {
     try {
-      return await client.queueAds(whereAmong(some), signal);
+      for (const answer of await question(some)) answers.push(answer);
     } catch (error) {
+      if (!isHTCondorError(error, 'condor-failed', 'condor-answer')) throw error;
       failure ??= error;
-      if (!isHTCondorError(error, 'condor-failed', 'condor-answer') || ++questions > mostQuestions)
-        throw error;
-      if (some.length === 1) return [];
+      failures++;
       const middle = Math.ceil(some.length / 2);
-      return [...(await ask(some.slice(0, middle))), ...(await ask(some.slice(middle)))];
+      if (some.length === 1) failed.push(...some);
+      else open.push(some.slice(middle), some.slice(0, middle));
     }
-  };
-  const ads = await ask(jobs);
-  if (ads.length === 0 && jobs.length > 1 && failure !== undefined) throw failure as Error;
-  return ads;
+  }
+  if (answers.length === 0 && all.length > 1 && failure !== undefined && !othersAreKnown)
+    throw failure as Error;
+  return { answers, failed };
+}
+
+/**
+ * Names that jobs have, so many as a schedd is asked by: those of `first` before all others, and then those that most jobs have. A job with
+ * names of its own takes none away from the others.
+ */
+function mostNamed(byJob: readonly Iterable<string>[], first: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const names of byJob) for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const preferred = new Set(first);
+  const rank = (name: string) => (preferred.has(name) ? Infinity : (counts.get(name) ?? 0));
+  return [...counts.keys()]
+    .toSorted((one, other) => (rank(one) === rank(other) ? 0 : rank(other) - rank(one)))
+    .slice(0, mostAttributes);
 }
 
 /** Attributes of a job on which a match may rest. @param foreign those for which slots look */
