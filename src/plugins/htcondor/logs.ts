@@ -2,6 +2,7 @@ import { basename, dirname, isAbsolute, resolve } from 'node:path';
 import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../clients/htcondor/errors.ts';
 import type { Ad } from '../../clients/htcondor/json-objects.ts';
+import { lastPlaceOf, unitsOf } from '../../util/places.ts';
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -225,6 +226,6 @@ function lastLines(text: string, lines: number | undefined): string {
 function added(shown: string, text: string): string {
   if (text.startsWith(shown)) return text.slice(shown.length);
   const end = shown.slice(-4096);
-  const at = text.lastIndexOf(end);
+  const at = lastPlaceOf(unitsOf(text), unitsOf(end));
   return at < 0 ? text : text.slice(at + end.length);
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { placesOf } from '../../../util/places.ts';
 import { type LogView, readAt } from './log-view.ts';
 import { type Stamp, Stamps } from './stamps.ts';
 
@@ -80,17 +81,23 @@ export class LiveLog {
 
   /** Where the end of a log goes on after the part that was shown. Lines may repeat, so the length of the log decides. */
   async #after(got: Buffer, { place, end }: Shown): Promise<number | undefined> {
-    const earliest = got.indexOf(end);
-    if (earliest < 0) return undefined;
-    if (got.lastIndexOf(end) === earliest) return earliest + end.length;
+    let first: number | undefined;
+    let places = 0;
+    placesOf(got, end, (at) => {
+      first ??= at;
+      places++;
+    });
+    if (first === undefined) return undefined;
+    if (places === 1) return first + end.length;
     const size = (await this.#stamps()).at(-1)?.bytes ?? place;
     const wanted = got.length - Math.max(0, size - place);
     // The nearest one on either side: a log of one and the same byte has it at millions of places.
     const middle = wanted - end.length;
-    const before = middle < 0 ? -1 : got.lastIndexOf(end, middle);
-    const behind = got.indexOf(end, Math.max(0, middle));
-    const isBefore = behind < 0 || (before >= 0 && middle - before <= behind - middle);
-    return (isBefore ? before : behind) + end.length;
+    let nearest = first;
+    placesOf(got, end, (at) => {
+      if (Math.abs(at - middle) < Math.abs(nearest - middle)) nearest = at;
+    });
+    return nearest + end.length;
   }
 
   async #peek(mostBytes: number): Promise<Buffer | undefined> {

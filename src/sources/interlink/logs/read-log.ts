@@ -1,5 +1,6 @@
 import type { LogOpts } from '../../../clients/interlink/wire.ts';
 import type { Clock } from '../../../util/clock.ts';
+import { lastPlaceOf } from '../../../util/places.ts';
 import { markBytes, type Shown } from './live-log.ts';
 import type { LogView } from './log-view.ts';
 import { offsetSince, type Stamp, timeOf } from './stamps.ts';
@@ -116,7 +117,7 @@ async function placeAfter(view: LogView, { place, end }: Shown, isSameView: bool
 /** The place after these bytes, where they are near it. */
 async function placeIn(view: LogView, end: Buffer, near: number): Promise<number | undefined> {
   const from = Math.max(0, near);
-  const found = (await view.readAt(from, 2 * searched)).lastIndexOf(end);
+  const found = lastPlaceOf(await view.readAt(from, 2 * searched), end);
   return found < 0 ? undefined : from + found + end.length;
 }
 
