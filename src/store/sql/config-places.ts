@@ -27,7 +27,7 @@ export async function moveConfig(
         AND config_id = ${configId} AND placement = ${placement} AND ${which} RETURNING worker_id`.execute(
       db,
     );
-    moved.push(...rows.map((row) => row.worker_id));
+    for (const { worker_id: id } of rows) moved.push(id);
   }
   return moved;
 }
