@@ -172,8 +172,9 @@ describe('a daemon that reads what HTCondor writes of its jobs', () => {
   it('hole 1: takes the reason of a hold for the end of no other job', async () => {
     makeSite('exec sleep 1000', { count: 2, monitor: { pollInterval: 0.5, listInterval: 10_000 } });
     start();
-    const [first, second] = await submitted(2);
+    await submitted(2);
     await seen('both run', async () => (await site.workers({ status: 'running' })).length === 2);
+    const [first, second] = await site.workers();
     const [cluster = '', proc = '0'] = (first?.batchID ?? '').split('.');
     const reason = `x 009 (${cluster}.${proc}.000) 2026-10-01 00:00:00 Job was aborted.`;
     const client = clientOf(pool, 'local');
