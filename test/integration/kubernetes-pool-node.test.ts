@@ -5,7 +5,7 @@ import { type NodeStatus, startNode, stopNode } from '../env/kubernetes/node.ts'
 import { importPoolImage } from '../env/kubernetes/pool-image.ts';
 import { ControlPlane, realNode } from '../support/kubernetes.ts';
 import { poolImage } from '../support/pool-image.ts';
-import { PoolSite } from '../support/pool-site.ts';
+import { PoolSite, untilTold } from '../support/pool-site.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
@@ -51,9 +51,8 @@ describe('a pool of HTCondor whose node is killed', () => {
     const isWhole = (lines: readonly string[]) =>
       parts(lines).length === 5 && lines.some((line) => line.startsWith('Negotiator '));
     const known = parts(await pool.untilDaemons('all daemons are listed', isWhole));
-    const sleep = ['executable = /bin/sleep', 'transfer_executable = false', 'arguments = 10'];
     // s, for which the schedd looks for a worker that it has lost.
-    const cluster = await pool.submit([...sleep, 'job_lease_duration = 20', 'queue 2']);
+    const cluster = await pool.submit([...untilTold, 'job_lease_duration = 20', 'queue 2']);
     const states = async () => (await pool.queue('-af', 'JobStatus', 'NumJobStarts')).toSorted();
     await until('one runs, and one waits', async () => (await states()).join() === '1 0,2 1');
 
@@ -62,6 +61,7 @@ describe('a pool of HTCondor whose node is killed', () => {
     await until('the queue is there again', async () => (await states()).length === 2);
     const back = await pool.untilDaemons('all are back', (lines) => isWhole(lines));
     expect(parts(back)).to.deep.equal(known);
+    await pool.endJobs();
     await until('all jobs are over', async () => (await states()).length === 0);
     const columns = ['JobStatus', 'ExitCode', 'NumJobStarts'];
     const history = await pool.exec('schedd', 'condor_history', String(cluster), '-af', ...columns);

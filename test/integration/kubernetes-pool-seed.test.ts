@@ -1,14 +1,9 @@
 import { expect } from 'chai';
 import { type ControlPlane, type KubeObject, realNode } from '../support/kubernetes.ts';
 import { poolImage } from '../support/pool-image.ts';
-import { PoolSite } from '../support/pool-site.ts';
+import { PoolSite, untilTold } from '../support/pool-site.ts';
 import { until } from '../support/until.ts';
 
-const sleepFor = (seconds: number) => [
-  'executable = /bin/sleep',
-  'transfer_executable = false',
-  `arguments = ${seconds}`,
-];
 const isLater = ({ kind = '', metadata: { name } }: KubeObject) =>
   ['Deployment', 'StatefulSet'].includes(kind) && name !== 'htcondor-central-manager';
 const machines = (lines: readonly string[]) => lines.filter((line) => /^(Machine|Slot) /.test(line));
@@ -97,8 +92,10 @@ describe('a pool of HTCondor on a real node, step by step', () => {
   });
 
   it('keeps its jobs when the Pod of the schedd is killed: those that wait, and those that run', async () => {
-    await site.submit([...sleepFor(20), 'queue 2']);
-    await site.submit([...sleepFor(0), 'queue']);
+    // s, for which a worker keeps a job without its schedd.
+    const lease = 'job_lease_duration = 600';
+    await site.submit([...untilTold, lease, 'queue 2']);
+    await site.submit([...untilTold, lease, 'queue']);
     const states = () => site.queue('-af', 'JobStatus', 'NumJobStarts');
     await until(
       'two of three jobs run, and the schedd has written their start down',
@@ -106,6 +103,11 @@ describe('a pool of HTCondor on a real node, step by step', () => {
     );
     await site.kill('schedd');
     await until('the queue is there again', async () => (await states()).length === 3);
+    await until(
+      'the schedd has taken up those that ran',
+      async () => (await site.queue('-constraint', 'NumJobReconnects == 1', '-af', 'ProcId')).length === 2,
+    );
+    await site.endJobs();
     await until('all jobs are over', async () => (await states()).length === 0, 120_000);
     const columns = ['ExitCode', 'NumJobStarts', 'NumJobReconnects'];
     const history = await site.exec('schedd', 'condor_history', '-af', ...columns);

@@ -17,6 +17,15 @@ const run = promisify(execFile);
 export type Security = 'tokens' | 'password';
 export type Role = 'central-manager' | 'schedd' | 'worker';
 
+const gate = '/tmp/jobs-may-end';
+
+/** Of a submit description: a job that runs until `endJobs`, however slow the machine is. */
+export const untilTold = [
+  'executable = /bin/sh',
+  'transfer_executable = false',
+  `arguments = "-c 'until [ -e ${gate} ]; do sleep 0.2; done'"`,
+];
+
 /** A Pod with what tests of pools look at. */
 export interface PoolPod extends Pod {
   readonly status: Pod['status'] & { readonly podIP?: string; readonly hostIP?: string };
@@ -213,6 +222,14 @@ export class PoolSite implements AsyncDisposable {
   async queue(...words: readonly string[]): Promise<readonly string[]> {
     const output = await this.exec('schedd', 'condor_q', '-allusers', ...words);
     return output.split('\n').filter((line) => line !== '');
+  }
+
+  /** Ends the jobs of fixed workers that are `untilTold`, and those that begin later in the same Pods. */
+  async endJobs(): Promise<void> {
+    for (const { metadata } of await this.pods('worker')) {
+      const { code, errors } = await this.execIn(metadata.name, 'touch', gate);
+      if (code !== 0) throw new Error(`touch in ${metadata.name} ended with ${code}: ${errors}`);
+    }
   }
 
   async scale(name: string, replicas: number): Promise<void> {
