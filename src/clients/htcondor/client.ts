@@ -1,9 +1,10 @@
 import { fromOutside } from '../../util/own-secrets.ts';
-import { type AdText, AdTexts, Lines } from './ad-text.ts';
+import { type AdText, AdTexts } from './ad-text.ts';
 import { type ActionCounts, actionCounts, plainReason, submittedJobs, userOfPing } from './tool-texts.ts';
 import { classAdName, type JobId, jobIdText } from './classad.ts';
 import { HTCondorError } from './errors.ts';
 import { type Ad, JsonObjects } from './json-objects.ts';
+import { Rows } from './rows.ts';
 import { CondorTools, type Tool, type ToolsOptions } from './tools.ts';
 
 /** ms. Transfers take as long as their files are big. */
@@ -127,24 +128,25 @@ export class HTCondorClient {
   /**
    * Jobs in the queue as lines of values: a third of the time that JSON takes, and no list of them is held.
    * @param attributes at least one
-   * @param onJob gets the values as the schedd has them, unevaluated: strings in quotes, `undefined` for what a job lacks
+   * @param onJob gets the values as the schedd has them, unevaluated: strings in quotes, `undefined` for what a job lacks; undefined where a value
+   *   has a tab or the end of a line
    */
   async queueLines(
     constraint: string,
     attributes: readonly string[],
-    onJob: (values: readonly string[]) => void,
+    onJob: (values: readonly string[] | undefined) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const fields = attributes.map(classAdName);
-    const args = ['-allusers', '-constraint', constraint, '-af:rt', ...fields];
+    const rows = new Rows(attributes.map(classAdName));
+    const args = ['-allusers', '-constraint', constraint, '-af:rt', ...rows.fields];
     const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
-    await this.#lines(tool, fields.length, onJob, signal);
+    await this.#rows(tool, rows, onJob, signal);
   }
 
   /**
    * Values of jobs as HTCondor itself compares them in a constraint: in a list as JSON, an expression stands unevaluated.
    * @param limit at most so many jobs; of the history, the last to leave
-   * @returns the values of each job, strings in quotes
+   * @returns the values of each job, strings in quotes; none of a job whose values have a tab or the end of a line
    */
   async evaluated(
     where: 'queue' | 'history',
@@ -154,26 +156,38 @@ export class HTCondorClient {
     signal: AbortSignal,
   ): Promise<(readonly string[])[]> {
     const command = where === 'queue' ? 'condor_q' : 'condor_history';
-    const fields = attributes.map(classAdName);
+    const rows = new Rows(attributes.map(classAdName));
     const everyone = where === 'queue' ? ['-allusers'] : [];
-    const args = [...everyone, '-limit', `${limit}`, '-constraint', constraint, '-af:Vt', ...fields];
+    const args = [...everyone, '-limit', `${limit}`, '-constraint', constraint, '-af:Vt', ...rows.fields];
     const jobs: (readonly string[])[] = [];
-    await this.#lines(
-      { command, args, changes: false, timeLimit: this.#limits.ask },
-      fields.length,
-      (values) => jobs.push(values),
-      signal,
-    );
+    const tool: Tool = { command, args, changes: false, timeLimit: this.#limits.ask };
+    const onJob = (values: readonly string[] | undefined) => {
+      if (values !== undefined) jobs.push(values);
+    };
+    await this.#rows(tool, rows, onJob, signal);
     return jobs;
   }
 
-  /** Whole ads of jobs, as they are: expressions unevaluated. For few jobs: each is thousands of characters. */
-  async queueAds(constraint: string, signal: AbortSignal): Promise<AdText[]> {
+  /**
+   * Whole ads of jobs, as they are: expressions unevaluated. For few jobs: each is thousands of characters.
+   * @param read gets each as it comes, and says what is kept of it: a user can make one of a million characters
+   */
+  async queueAds(
+    constraint: string,
+    signal: AbortSignal,
+    read: (ad: AdText) => AdText | undefined = (ad) => ad,
+  ): Promise<AdText[]> {
     const args = ['-allusers', '-long', '-constraint', constraint];
     const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
     const ads = new AdTexts();
     const found: AdText[] = [];
-    await this.#tools.succeed({ ...tool, onOutput: (text) => found.push(...ads.push(text)) }, signal);
+    const onOutput = (text: string) => {
+      for (const ad of ads.push(text)) {
+        const one = read(ad);
+        if (one !== undefined) found.push(one);
+      }
+    };
+    await this.#tools.succeed({ ...tool, onOutput }, signal);
     // An ad ends with an empty line, also the last one: without it something is missing.
     if (!ads.complete) throw this.#unreadable(tool, 'an ad without end');
     return found;
@@ -281,24 +295,23 @@ export class HTCondorClient {
     );
   }
 
-  /** Runs a command that writes a line of values for each job. @param count of the values */
-  async #lines(
+  /** Runs a command that writes a row of values for each job. */
+  async #rows(
     tool: Tool,
-    count: number,
-    onJob: (values: readonly string[]) => void,
+    rows: Rows,
+    onJob: (values: readonly string[] | undefined) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const lines = new Lines();
-    const onOutput = (text: string) => {
-      for (const line of lines.push(text)) {
-        const values = line.split('\t');
-        // A value cannot hold a tab or the end of a line: HTCondor escapes both.
-        if (values.length !== count) throw new SyntaxError(`"${fromOutside(line).slice(0, 100)}" is no job`);
-        onJob(values);
-      }
-    };
-    await this.#tools.succeed({ ...tool, onOutput }, signal);
-    if (!lines.complete) throw this.#unreadable(tool, 'a line without end');
+    await this.#tools.succeed(
+      {
+        ...tool,
+        onOutput: (text) => {
+          rows.push(text).forEach(onJob);
+        },
+      },
+      signal,
+    );
+    if (!rows.complete) throw this.#unreadable(tool, 'a row without end');
   }
 
   async #ads<T>(read: (ad: Ad) => T | undefined, tool: Tool, signal: AbortSignal): Promise<T[]> {

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AdText, adText, Lines } from './ad-text.ts';
+import { type AdText, adText } from './ad-text.ts';
 import { type Analysis, parseAnalysis, parseSummary, slotAnalyses } from './analysis.ts';
 import { classAdName } from './classad.ts';
+import { Rows } from './rows.ts';
 import type { CondorTools, Tool } from './tools.ts';
 
 /** Attributes that thresher sets in the ads of jobs that it shows to HTCondor's matchmaking: what they were tells nothing of a match. */
@@ -20,8 +21,11 @@ const replaced = new Set([
 /** Attributes of a slot that tell whose it is now. */
 const momentary = new Set(['state', 'activity', 'remoteuser', 'remoteowner', 'name', 'mytype', 'targettype']);
 
-/** ms. Nothing of it waits for a daemon: it computes. */
-const timeLimit = 120_000;
+/**
+ * ms for a question about so many jobs. Nothing of it waits for a daemon: it computes, and what takes longer is an expression that a user made
+ * so that it does not end.
+ */
+const timeLimitOf = (jobs: number) => Math.min(15_000 + 50 * jobs, 120_000);
 
 /** Questions to HTCondor's own matchmaking about jobs and slots that need not exist. No daemon is asked. */
 export class Matchmaker {
@@ -37,7 +41,8 @@ export class Matchmaker {
     const directory = await mkdtemp(join(tmpdir(), 'thresher-match-'));
     try {
       const file = join(directory, 'jobs.ad');
-      await writeFile(file, jobs.map(jobText).join(''), { mode: 0o600 });
+      // One after the other: the text of all may be longer than a text can be.
+      await writeFile(file, jobs.values().map(jobText), { mode: 0o600 });
       return await use(new LaidOutJobs(this.#tools, directory, jobs.length));
     } finally {
       await rm(directory, { recursive: true, force: true });
@@ -95,14 +100,12 @@ export class LaidOutJobs {
   async values(names: readonly string[], signal: AbortSignal): Promise<(readonly string[] | undefined)[]> {
     const values: (readonly string[] | undefined)[] = Array.from({ length: this.#count }, () => undefined);
     if (this.#count === 0) return values;
-    const lines = new Lines();
+    const rows = new Rows(['ClusterId', ...names.map(classAdName)]);
     const onOutput = (text: string) => {
-      for (const line of lines.push(text)) {
-        const [number, ...found] = line.split('\t');
-        if (found.length === names.length) values[Number(number) - 1] = found;
-      }
+      for (const [number = '', ...found] of rows.push(text).filter((row) => row !== undefined))
+        if (/^[1-9]\d*$/.test(number) && Number(number) <= this.#count) values[Number(number) - 1] = found;
     };
-    await this.#run(['-af:Vt', 'ClusterId', ...names.map(classAdName)], onOutput, signal);
+    await this.#run(['-af:Vt', ...rows.fields], onOutput, signal);
     return values;
   }
 
@@ -123,7 +126,7 @@ export class LaidOutJobs {
       args: [...jobs, ...args],
       target: 'files',
       changes: false,
-      timeLimit,
+      timeLimit: timeLimitOf(this.#count),
       onOutput,
     };
     await this.#tools.succeed(tool, signal);
