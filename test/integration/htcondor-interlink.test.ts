@@ -1,12 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { readSidecarConfig, sidecarFiles } from '../../src/daemon/interlink/daemon-files.ts';
+import { PodFiles } from '../../src/sources/interlink/pods/pod-files.ts';
 import { podOf } from '../support/interlink-client.ts';
 import { dataRoot, untilListening } from '../support/interlink-site.ts';
 import { clearSpaces, type CondorSpace, condorPool, condorSpace, type Pool } from '../support/htcondor.ts';
 import { condorEnvironment, condorQueue, condorSite } from '../support/htcondor-site.ts';
 import type { Site } from '../support/site.ts';
+import { rejection } from '../support/kubernetes-client.ts';
+import { recordingLog } from '../support/samples.ts';
+import { removeDirectory, temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 describe('on a real schedd a Pod of interLink', () => {
@@ -69,5 +85,55 @@ describe('on a real schedd a Pod of interLink', () => {
     expect(Number(ping.resources?.cpu)).to.be.greaterThan(0);
     expect((await client.remove(pod)).status).to.equal(200);
     await until('nothing is left of it', () => !existsSync(site.path(dataRoot, 'output', uid)));
+  });
+});
+
+describe('outputs of Pods of interLink that another user writes, below a daemon of root', () => {
+  const jobs = 54_321;
+  const uid = '0b0b0b0b-1111-2222-3333-444444444444';
+  const asJob = (work: () => void) => {
+    process.seteuid?.(jobs);
+    try {
+      work();
+    } finally {
+      process.seteuid?.(0);
+    }
+  };
+  const ownerOf = (path: string) => statSync(path).uid;
+
+  it('hole 2: are his, and he can put nothing else in their place', async () => {
+    const top = temporaryDirectory();
+    const [root, victim] = [join(top, 'data'), join(top, 'victim')];
+    const [output, moved] = [join(root, 'output'), join(root, 'output', 'moved')];
+    const log = recordingLog();
+    for (const directory of [root, output, victim]) mkdirSync(directory, { mode: 0o700 });
+    chmodSync(top, 0o711);
+    chownSync(output, jobs, jobs);
+    const files = new PodFiles(root, log);
+    const directory = files.outputOf(uid);
+    // A link from before thresher knew that it is to keep the directory.
+    symlinkSync(victim, directory);
+    await files.prepare([uid]);
+    expect([ownerOf(victim), ownerOf(directory), ownerOf(output)]).to.deep.equal([0, jobs, 0]);
+    asJob(() => {
+      writeFileSync(join(directory, 'main.log'), 'hello');
+      expect(() => {
+        renameSync(directory, moved);
+      }).to.throw('EACCES');
+    });
+    // At the next start it is still known who writes, and a chown tells another one.
+    removeDirectory(directory);
+    await new PodFiles(root, log).prepare([uid]);
+    expect([ownerOf(directory), readFileSync(join(root, 'output-user'), 'utf8')]).to.deep.equal([
+      jobs,
+      `${jobs}:${jobs}\n`,
+    ]);
+    chownSync(output, jobs + 1, jobs);
+    await new PodFiles(root, log).prepare([uid]);
+    expect([ownerOf(directory), ownerOf(output)]).to.deep.equal([jobs + 1, 0]);
+    writeFileSync(join(root, 'output-user'), 'somebody');
+    const error = await rejection(new PodFiles(root, log).prepare([uid]));
+    expect(error).to.have.property('code', 'interlink-files');
+    expect(String(error)).to.contain('output-user is not UID:GID');
   });
 });

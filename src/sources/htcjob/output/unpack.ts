@@ -55,6 +55,10 @@ async function unpackInto(held: HeldDirectories, reader: TarReader, bounds: Outp
     await (await held.at(parentOf(path))).make(basename(path));
     made.add(path);
   };
+  const isBelowFile = (path: string): boolean => {
+    for (let above = parentOf(path); above !== ''; above = parentOf(above)) if (files.has(above)) return true;
+    return false;
+  };
   const count = () => {
     if (files.size + made.size > bounds.files)
       throw new WrongArchive(`the output has more than the ${bounds.files} files that are kept`);
@@ -63,11 +67,13 @@ async function unpackInto(held: HeldDirectories, reader: TarReader, bounds: Outp
   for (let entry = await reader.next(); entry !== undefined; entry = await reader.next()) {
     const path = safePath(entry.name);
     if (path === '') continue;
-    if (entry.kind === 'directory') {
+    // The file may have become a directory while tar packed.
+    const isInTheWay = files.has(path) || isBelowFile(path);
+    if (entry.kind === 'directory' && !isInTheWay) {
       await makeDirectory(path);
       continue;
     }
-    if (entry.kind === 'other' || files.has(path) || made.has(path)) {
+    if (entry.kind === 'directory' || entry.kind === 'other' || isInTheWay || made.has(path)) {
       leftOut++;
       continue;
     }

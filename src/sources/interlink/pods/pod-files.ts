@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs';
-import { chmod, chown, lstat, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, chown, lchown, lstat, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../../plugins/contracts/index.ts';
 import { hasCode, syncToDisk, writeFileAtomically } from '../../../util/files.ts';
@@ -27,6 +27,14 @@ export interface ReportVersion {
   readonly size: number;
 }
 
+/** Who writes into the directories of Pods. */
+type Writer = Pick<Stats, 'uid' | 'gid'>;
+
+/** The file that keeps the user of the jobs, `UID:GID`. */
+const writerFile = 'output-user';
+
+const isRoot = () => process.geteuid?.() === 0;
+
 /** Standard error of the job, by the template of the queue. */
 const errorFile = 'job.err';
 /** Bytes at its end among which the last line is looked for. */
@@ -41,8 +49,8 @@ export class PodFiles {
   readonly #pods: string;
   readonly #output: string;
   readonly #log: Log;
-  /** User of the jobs, if it is another one: a daemon of root gives `output` the owner that jobs have. */
-  #writer: Pick<Stats, 'uid' | 'gid'> | undefined;
+  /** User of the jobs, if it is another one. */
+  #writer: Writer | undefined;
 
   constructor(root: string, log: Log) {
     this.#root = root;
@@ -78,10 +86,10 @@ export class PodFiles {
     try {
       for (const directory of [this.#pods, this.#output])
         await mkdir(directory, { recursive: true, mode: 0o700 });
-      const { uid, gid } = await stat(this.#output);
-      this.#writer = process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;
+      this.#writer = isRoot() ? await this.#takeOver() : undefined;
       // The other user has to come through to its own directories.
-      if (this.#writer !== undefined) await chmod(this.#root, 0o711);
+      if (this.#writer !== undefined)
+        for (const directory of [this.#root, this.#output]) await chmod(directory, 0o711);
     } catch (error) {
       throw unusable(this.#root, error);
     }
@@ -186,12 +194,40 @@ export class PodFiles {
     }
   }
 
+  /**
+   * A daemon of root is told the user of the jobs by the owner of `output`. It keeps him in a file, and takes the directory itself: its owner could
+   * put a link to any place under the name of a Pod, and root would follow it.
+   */
+  async #takeOver(): Promise<Writer | undefined> {
+    const file = join(this.#root, writerFile);
+    const { uid, gid } = await stat(this.#output);
+    if (uid !== 0) {
+      await writeFileAtomically(file, `${uid}:${gid}\n`, 0o600);
+      await chown(this.#output, 0, 0);
+      return { uid, gid };
+    }
+    const text = await readFile(file, 'utf8').catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return undefined;
+      throw error;
+    });
+    if (text === undefined) return undefined;
+    const [, user, group] = /^(\d{1,10}):(\d{1,10})\s*$/.exec(text) ?? [];
+    if (user === undefined)
+      throw new TypeError(
+        `${file} is not UID:GID, the user of the jobs: write it, or chown ${this.#output} to him and remove the file`,
+      );
+    return { uid: Number(user), gid: Number(group) };
+  }
+
   async #makeOutput(uid: string): Promise<void> {
     const directory = this.outputOf(uid);
     try {
+      const there = await lstat(directory).catch(() => undefined);
+      // From a time when the directory around it was not ours.
+      if (there?.isSymbolicLink() === true) await rm(directory);
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const { uid: user, gid } = this.#writer ?? {};
-      if (user !== undefined && gid !== undefined) await chown(directory, user, gid);
+      if (user !== undefined && gid !== undefined) await lchown(directory, user, gid);
     } catch (error) {
       throw unusable(directory, error);
     }
@@ -240,7 +276,8 @@ async function removeAll(directory: string): Promise<void> {
     await rm(directory, { recursive: true, force: true });
   } catch (error) {
     if (!hasCode(error, 'EACCES', 'EPERM', 'ENOTEMPTY')) throw error;
-    await openUp(directory);
+    // Root enters them all, and a job that still writes could put a link in the place of one.
+    if (!isRoot()) await openUp(directory);
     await rm(directory, { recursive: true, force: true });
   }
 }
