@@ -36,19 +36,23 @@ const promises: readonly string[] = [
 
 /**
  * Files that a landing does not wait for: `scripts/test soak` runs them with all others. They are campaigns, faults of a system that has its own
- * file, crash points of what has them on each backend already, and what only such a change can break as has its own files in the gate too.
+ * file, crash points of what has them on each backend already, more of a feature whose main path has a file in the gate, and what only such a
+ * change can break as has its own files in the gate too.
  */
 const soak: readonly string[] = [
   'test/checks/planted-violations.test.ts',
   'test/integration/campaign-*.test.ts',
   'test/integration/{interlink,source}-crash-points.test.ts',
-  'test/integration/{kerberos-env,package}.test.ts',
-  'test/integration/postgresql-{failover,faults,versions}.test.ts',
+  'test/integration/{cacher,kerberos-env,local-namespaces,moved-queue,package}.test.ts',
+  'test/integration/postgresql-{failover,faults,pgbouncer,versions}.test.ts',
   'test/integration/panda-{crash-points,faults,pilot,production,server-down}.test.ts',
-  'test/integration/htcondor-{env,followed-log,htcjob-restarts,idle-faults,interlink-crash,payload-crash-points,schedd-killed,source}.test.ts',
-  'test/integration/kubernetes-{clock,env,etcd-restored,kerberos-secret,mounted-proxy,node-workers,pilot}.test.ts',
+  'test/integration/htcondor-{ces,env,followed-log,idle-faults,idle-look,operator-requests,payload-crash-points,schedd-killed,source}.test.ts',
+  'test/integration/htcondor-htcjob-{import,resource,restarts}.test.ts',
+  'test/integration/htcondor-interlink-{crash,down,fetch,life,logs,pods-life}.test.ts',
+  'test/integration/kubernetes-{clock,env,etcd-restored,htcjob-life,kerberos-secret,mounted-proxy,node-workers,operator-requests,pilot}.test.ts',
   'test/integration/kubernetes-{htcjob,members,source}-crash-points.test.ts',
-  'test/integration/kubernetes-{pool-demand,pool-image,pool-node,shares,standby-pause,thresher}.test.ts',
+  'test/integration/kubernetes-{pool-demand,pool-image,pool-node,pool-seed,shares,source,standby,standby-pause,thresher}.test.ts',
+  'test/plugins/local/damaged-directories.test.ts',
 ];
 
 /** Set for what a landing runs, and not for the soak, nor where files are named. */
