@@ -131,6 +131,12 @@ describe('outputs of Pods of interLink that another user writes, below a daemon 
     chownSync(output, jobs + 1, jobs);
     await new PodFiles(root, log).prepare([uid]);
     expect([ownerOf(directory), ownerOf(output)]).to.deep.equal([jobs + 1, 0]);
+    // Below a directory of another user it stays his.
+    chownSync(root, jobs, jobs);
+    chownSync(output, jobs, jobs);
+    await new PodFiles(root, log).prepare([uid]);
+    expect([ownerOf(directory), ownerOf(output)]).to.deep.equal([jobs, jobs]);
+    for (const one of [root, output]) chownSync(one, 0, 0);
     writeFileSync(join(root, 'output-user'), 'somebody');
     const error = await rejection(new PodFiles(root, log).prepare([uid]));
     expect(error).to.have.property('code', 'interlink-files');

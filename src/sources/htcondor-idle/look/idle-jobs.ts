@@ -23,7 +23,7 @@ export interface IdleJobs {
   readonly fresh: number;
   /** Jobs that have no autocluster, although a cycle has passed. */
   readonly loose: number;
-  /** Jobs of more groups than are kept. */
+  /** Jobs of more groups than are kept, and those whose values cannot be read. */
   readonly dropped: number;
 }
 
@@ -84,7 +84,11 @@ async function countIdle(
   let fresh = 0;
   let loose = 0;
   let dropped = 0;
-  const onJob = (values: readonly string[]) => {
+  const onJob = (values: readonly string[] | undefined) => {
+    if (values === undefined) {
+      dropped++;
+      return;
+    }
     const [cluster = '', proc = '', autocluster = '', since, matched, owner] = values;
     // Seconds of two clocks: a job of the same second may have come after the start of the cycle.
     if (!(Number(since) < cycle) || Number(matched) >= cycle) {

@@ -201,7 +201,11 @@ export class PodFiles {
   async #takeOver(): Promise<Writer | undefined> {
     const file = join(this.#root, writerFile);
     const { uid, gid } = await stat(this.#output);
+    // Below a directory of another user, a daemon that is not root goes on tomorrow with what is his.
+    if ((await stat(this.#root)).uid !== 0) return uid === 0 ? undefined : { uid, gid };
     if (uid !== 0) {
+      // Jobs that run must come through at each moment.
+      await chmod(this.#output, 0o711);
       await writeFileAtomically(file, `${uid}:${gid}\n`, 0o600);
       await chown(this.#output, 0, 0);
       return { uid, gid };
