@@ -1,9 +1,11 @@
 import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { FastifyInstance } from 'fastify';
 import { makeApp, type Patience } from '../../src/http/app.ts';
+import { boundConnections } from '../../src/http/connections.ts';
 import { ServedSample } from '../support/served.ts';
 import { until } from '../support/until.ts';
 
@@ -87,5 +89,45 @@ describe('connections of the HTTP server', () => {
     await clientThatSends(ask.repeat(40));
     await until('it is closed', async () => (await connections()) === 0);
     expect(performance.now() - before).to.be.greaterThan(1400);
+  });
+});
+
+describe('connections whose answers nobody takes', () => {
+  it('keep out no client that asks, and one whose answer is still made is kept', async () => {
+    let slow: ServerResponse | undefined;
+    const large = Buffer.alloc(16 * 1024 * 1024);
+    let asked = 0;
+    const server = createServer(({ url }, response) => {
+      asked++;
+      if (url === '/slow') slow = response;
+      else if (url === '/large') response.end(large);
+      else if (url === '/endless') response.write(large);
+      else if (url === '/half') return;
+      else response.end('quick');
+    });
+    boundConnections(server, 4);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const clients: Socket[] = [];
+    const stalled = ['large', 'endless', 'half'].map((what) => `/${what} HTTP/1.1\r\nHost: a`);
+    stalled.push(`${stalled.pop() ?? ''}\r\nContent-Length: 9`);
+    try {
+      const slowAnswer = fetch(`http://127.0.0.1:${port}/slow`);
+      await until('it is asked', () => asked === 1);
+      for (let at = 0; at < 20; at++) {
+        const client = connect(port, '127.0.0.1').on('error', () => undefined);
+        clients.push(client.pause());
+        client.write(`POST ${stalled[at % 3] ?? ''}\r\n\r\n`);
+        await until('it is asked', () => asked === 2 + at);
+      }
+      const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } });
+      expect(await answer.text()).to.equal('quick');
+      slow?.end('slow');
+      expect(await (await slowAnswer).text()).to.equal('slow');
+    } finally {
+      for (const client of clients) client.destroy();
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });
