@@ -6,7 +6,7 @@ import { PoolClient } from '../../src/clients/htcondor/pool-client.ts';
 import { CondorTools } from '../../src/clients/htcondor/tools.ts';
 import { decide } from '../../src/sources/htcondor-idle/decide.ts';
 import { MatchTable, sign } from '../../src/sources/htcondor-idle/look/matching.ts';
-import { signedJob } from '../../src/sources/htcondor-idle/look/schedd-needs.ts';
+import { signedJob } from '../../src/sources/htcondor-idle/look/job-names.ts';
 import type { Need, Shape } from '../../src/sources/htcondor-idle/model.ts';
 import { requestOf } from '../../src/sources/htcondor-idle/request-sizes.ts';
 import { systemClock } from '../../src/util/clock.ts';

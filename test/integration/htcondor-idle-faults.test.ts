@@ -167,6 +167,37 @@ describe('a pool of workers by demand', () => {
     await until('no job waits', async () => (await bed.waiting()) === 0);
   });
 
+  it('hole 8: has a worker for a job beside others whose sizes HTCondor evaluates without end', async () => {
+    // Each attribute is twice the one behind it, so that 2 to the 40th are added up. Nothing but thresher asks for it.
+    const chain = Array.from({ length: 40 }, (_, at) => `+A${at} = A${at + 1} + A${at + 1}`);
+    const usual = [
+      'executable = /bin/true',
+      'transfer_executable = false',
+      'request_memory = 128',
+      'hold = true',
+    ];
+    const client = bed.client('local');
+    for (const cpus of [1, 4]) {
+      const lines = [
+        ...usual,
+        'request_disk = 1',
+        `request_cpus = ${cpus}`,
+        ...chain,
+        '+A40 = 1',
+        'queue',
+        '',
+      ];
+      await client.submit(lines.join('\n'), {}, signal);
+    }
+    // condor_submit itself would not end.
+    await client.qedit('true', { RequestFoo: 'A0' }, signal);
+    await client.act('release', 'true', 'a test', signal);
+    await bed.submit('local', { ...small, seconds: 600 });
+    // Five commands wait for their time limit of 15 s before.
+    await until('the job runs', async () => (await bed.running()) > 0, 240_000);
+    await until('the others are said to be left out', async () => (await reasons()).includes('are left out'));
+  });
+
   it('has workers that finish their job before they leave, and that refuse an order that would cost the job', async () => {
     const book = new JobBook(bed);
     const gate = bed.site.path('gate');

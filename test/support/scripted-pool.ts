@@ -62,8 +62,8 @@ export function scriptedPool(failing: PoolPart | undefined, failed: Failing): Po
       use({
         analysis: async () => undefined,
         slotAnalyses: async () => [],
-        values: async (names: readonly string[]) =>
-          ads.map((ad) => names.map((name) => ad.get(name.toLowerCase()) ?? 'undefined')),
+        values: async <T>(names: readonly string[], read: (values: readonly string[]) => T) =>
+          ads.map((ad) => read(names.map((name) => ad.get(name.toLowerCase()) ?? 'undefined'))),
         matches: async (slot: AdText) =>
           answer(
             'match',
@@ -81,15 +81,17 @@ export function scriptedPool(failing: PoolPart | undefined, failed: Failing): Po
         for (let proc = 0; proc < jobs; proc++)
           onJob(['1', `${proc}`, '1', `${cycle - 1}`, 'undefined', '"ana"']);
       },
-      queueAds: async (): Promise<AdText[]> => [
-        new Map([
-          ['clusterid', '1'],
-          ['procid', `${count - 1}`],
-          ['requirements', 'true'],
-          ['requestcpus', `${cpus}`],
-          ['requestmemory', '100'],
-          ['concurrencylimits', '"db"'],
-        ]),
+      queueAds: async <T>(_where: string, _signal: unknown, read: (ad: AdText) => T): Promise<T[]> => [
+        read(
+          new Map([
+            ['clusterid', '1'],
+            ['procid', `${count - 1}`],
+            ['requirements', 'true'],
+            ['requestcpus', `${cpus}`],
+            ['requestmemory', '100'],
+            ['concurrencylimits', '"db"'],
+          ]),
+        ),
       ],
     };
   };

@@ -7,6 +7,9 @@ export type AdText = ReadonlyMap<string, string>;
 /** Characters of a line or an ad: HTCondor's own bound for a message is 1 MB, and what has no end must not fill the memory. */
 export const longestAd = 4 * 1024 * 1024;
 
+/** A text that stands for itself: a piece of a longer one keeps all of that in memory. */
+export const ownCopy = (text: string): string => Buffer.from(text).toString();
+
 /** Cuts a text that arrives in pieces into lines. */
 export class Lines {
   #rest = '';
@@ -29,11 +32,14 @@ export class Lines {
 export class AdTexts {
   readonly #lines = new Lines();
   #ad = new Map<string, string>();
+  #length = 0;
 
-  /** @returns the ads that are whole now */
+  /** @returns the ads that are whole now. @throws SyntaxError for one that does not end */
   push(text: string): AdText[] {
     const found: AdText[] = [];
     for (const line of this.#lines.push(text)) {
+      this.#length += line.length;
+      if (this.#length > longestAd) throw new SyntaxError(`an ad has more than ${longestAd} characters`);
       const at = line.indexOf('=');
       const name = line.slice(0, Math.max(at, 0)).trim();
       if (/^[A-Za-z_]\w*$/.test(name) && line[at + 1] !== '=')
@@ -41,6 +47,7 @@ export class AdTexts {
       else if (line.trim() === '' && this.#ad.size > 0) {
         found.push(this.#ad);
         this.#ad = new Map();
+        this.#length = 0;
       }
     }
     return found;
@@ -117,9 +124,11 @@ const longestKnown = 10_000;
 export function referencesIn(expression: string): References {
   let found = known.get(expression);
   if (found === undefined) {
-    found = readReferences(expression);
+    // What is kept is a text of its own, and so are the names in it: the ad that it was read from may be megabytes.
+    const own = expression.length <= longestKnown ? ownCopy(expression) : expression;
+    found = readReferences(own);
     if (known.size >= 5000) known.clear();
-    if (expression.length <= longestKnown) known.set(expression, found);
+    if (own.length <= longestKnown) known.set(own, found);
   }
   return found;
 }

@@ -170,17 +170,17 @@ export class HTCondorClient {
 
   /**
    * Whole ads of jobs, as they are: expressions unevaluated. For few jobs: each is thousands of characters.
-   * @param read gets each as it comes, and says what is kept of it: a user can make one of a million characters
+   * @param read gets each as it comes, and says what is kept of it: a user can make one of a million characters. Undefined: it is left out
    */
-  async queueAds(
+  async queueAds<T>(
     constraint: string,
     signal: AbortSignal,
-    read: (ad: AdText) => AdText | undefined = (ad) => ad,
-  ): Promise<AdText[]> {
+    read: (ad: AdText) => T | undefined,
+  ): Promise<T[]> {
     const args = ['-allusers', '-long', '-constraint', constraint];
     const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
     const ads = new AdTexts();
-    const found: AdText[] = [];
+    const found: T[] = [];
     const onOutput = (text: string) => {
       for (const ad of ads.push(text)) {
         const one = read(ad);

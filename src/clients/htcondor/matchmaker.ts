@@ -95,15 +95,21 @@ export class LaidOutJobs {
 
   /**
    * Values of attributes, evaluated by HTCondor, as it writes them: strings in quotes, `undefined` for what a job lacks.
-   * @returns in the order of jobs and names; undefined for a job whose line cannot be read
+   * @param read gets the values of a job in the order of the names, as they come, and says what is kept of them: they may be megabytes
+   * @returns in the order of the jobs; undefined for one whose line cannot be read
    */
-  async values(names: readonly string[], signal: AbortSignal): Promise<(readonly string[] | undefined)[]> {
-    const values: (readonly string[] | undefined)[] = Array.from({ length: this.#count }, () => undefined);
+  async values<T>(
+    names: readonly string[],
+    read: (values: readonly string[]) => T | undefined,
+    signal: AbortSignal,
+  ): Promise<(T | undefined)[]> {
+    const values: (T | undefined)[] = Array.from({ length: this.#count }, () => undefined);
     if (this.#count === 0) return values;
     const rows = new Rows(['ClusterId', ...names.map(classAdName)]);
     const onOutput = (text: string) => {
       for (const [number = '', ...found] of rows.push(text).filter((row) => row !== undefined))
-        if (/^[1-9]\d*$/.test(number) && Number(number) <= this.#count) values[Number(number) - 1] = found;
+        if (/^[1-9]\d*$/.test(number) && Number(number) <= this.#count)
+          values[Number(number) - 1] = read(found);
     };
     await this.#run(['-af:Vt', ...rows.fields], onOutput, signal);
     return values;

@@ -1,4 +1,4 @@
-import { type AdText, AdTexts } from './ad-text.ts';
+import { type AdText, AdTexts, Lines } from './ad-text.ts';
 import { classAdName } from './classad.ts';
 import { type ClientOptions, HTCondorClient } from './client.ts';
 import { HTCondorError } from './errors.ts';
@@ -101,10 +101,23 @@ export class PoolClient implements Pool {
   }
 
   async limitsInUse(negotiator: string, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+    const used = new Map<string, number>();
+    const lines = new Lines();
+    const onOutput = (text: string) => {
+      for (const line of lines.push(text)) {
+        const [, name = '', amount] = /^ConcurrencyLimit_(\S+) = ([\d.e+-]+)\s*$/i.exec(line) ?? [];
+        if (amount !== undefined) used.set(name.toLowerCase(), Number(amount));
+      }
+    };
     // Without a negotiator's name it reads ads of the collector, in which no limit stands.
-    const text = await this.#succeed('condor_userprio', ['-negotiator', negotiator, '-long'], 'pool', signal);
-    const found = text.matchAll(/^ConcurrencyLimit_(\S+) = ([\d.e+-]+)\s*$/gim);
-    return new Map([...found].map(([, name = '', used]) => [name.toLowerCase(), Number(used)]));
+    const args = ['-negotiator', negotiator, '-long'];
+    // As it comes: jobs that run may name any number of limits.
+    await this.#tools.succeed(
+      { command: 'condor_userprio', args, target: 'pool', changes: false, timeLimit: this.#ask, onOutput },
+      signal,
+    );
+    onOutput('\n');
+    return used;
   }
 
   async configuration(

@@ -19,7 +19,6 @@ export function decide(given: DemandFacts, terms: ReadonlyMap<string, QueueTerms
   const resources = new Resourceful([
     ...facts.shapes.map((shape) => shape.resources),
     ...(known ?? []).map(({ free }) => free),
-    ...needs.flatMap(({ request, exact }) => [request, exact]),
   ]);
   const machines = facts.shapes.map((shape, index) => ({
     shape,
@@ -32,9 +31,13 @@ export function decide(given: DemandFacts, terms: ReadonlyMap<string, QueueTerms
     matching.shape,
     resources,
   );
+  const idle = new Set(
+    groups.filter(({ shapes, unsure }) => shapes.length + unsure.length === 0).flatMap(({ needs }) => needs),
+  );
   const within = withinLimits(
     groups.flatMap((group) => group.needs),
     facts.free,
+    (need) => !idle.has(need) || poolTakes(need, facts) !== false,
   );
   // A shape that HTCondor did not judge for some job: that job may go where such a worker is on its way.
   const judged = machines
@@ -95,20 +98,26 @@ function fateOf(
   need: Need,
   group: Group,
   fitted: ReadonlyMap<Need, Fitting>,
-  { spaces, matching }: DemandFacts,
+  facts: DemandFacts,
 ): { readonly need: Need; readonly fate: Fate; readonly left: number } {
   const { fitting = 0, left = 0 } = fitted.get(need) ?? {};
   const fate = (): Fate => {
     if (group.shapes.length > 0) return 'shapes';
-    if (fitting > 0 || matching.pool(need) === true) return 'pool';
-    if ('code' in spaces) return 'unknown';
-    const answers = new Set(firstOfKinds(spaces).map((space) => matching.space(need, space)));
-    if (answers.has(true)) return 'pool';
-    return group.unsure.length > 0 || answers.has(undefined) || matching.pool(need) === undefined
-      ? 'unknown'
-      : 'unservable';
+    const taken = fitting > 0 || poolTakes(need, facts);
+    if (taken === true) return 'pool';
+    return group.unsure.length > 0 || taken === undefined ? 'unknown' : 'unservable';
   };
   return { need, fate: fate(), left };
+}
+
+/** Whether any machine that is there takes the job, now or later. */
+function poolTakes(need: Need, { spaces, matching }: DemandFacts): boolean | undefined {
+  const pool = matching.pool(need);
+  if (pool === true) return true;
+  if ('code' in spaces) return undefined;
+  const answers = new Set(firstOfKinds(spaces).map((space) => matching.space(need, space)));
+  if (answers.has(true)) return true;
+  return pool === undefined || answers.has(undefined) ? undefined : false;
 }
 
 const kinds = new WeakMap<readonly Space[], readonly Space[]>();

@@ -40,6 +40,15 @@ describe('ads in the text of HTCondor', () => {
     expect(closureOf(ad, ['requestevil']).other.size).to.equal(300_000);
   });
 
+  it('an ad of more characters than HTCondor would send is none, also in short lines', () => {
+    const reader = new AdTexts();
+    const line = `a${'b'.repeat(98)}=1\n`;
+    const push = () => {
+      for (let at = 0; at < 50_000; at++) reader.push(line);
+    };
+    expect(push).to.throw(SyntaxError, 'an ad has more than');
+  });
+
   it('an ad without the empty line after it is not complete', () => {
     for (let length = 1; length < text.length - 1; length++) {
       const reader = new AdTexts();

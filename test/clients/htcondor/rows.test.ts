@@ -64,7 +64,9 @@ describe('rows of values of jobs', () => {
       },
     } as unknown as CondorTools;
     const jobs = Array.from({ length: 4 }, () => new Map([['requestfoo', '1']]));
-    const values = await new Matchmaker(tools).withJobs(jobs, (laid) => laid.values(['RequestFoo'], signal));
+    const values = await new Matchmaker(tools).withJobs(jobs, (laid) =>
+      laid.values(['RequestFoo'], (row) => row, signal),
+    );
     expect(values).to.deep.equal([['1'], undefined, undefined, ['4']]);
   });
 });

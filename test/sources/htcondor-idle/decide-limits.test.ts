@@ -34,6 +34,16 @@ describe('concurrency limits', () => {
       });
     });
 
+  it('hole 8: are taken by no job that starts nowhere, also one of a weight without bound', () => {
+    const needs = [
+      limited('a', 5, { license: 1, own: Infinity }),
+      limited('b', 4, { license: 1 }),
+      needOf('c', 6, { cpus: 100 }, { concurrency: resourcesOf({ license: 1 }) }),
+    ];
+    const facts = { needs, shapes: [small], free: resourcesOf({ license: 4, own: 1 }) };
+    expect(jobsOf(facts)).to.deep.equal({ idle: 15, limited: 5, served: 4, unservable: 6 });
+  });
+
   it('are shared by the needs that name them', () => {
     const needs = [limited('a', 3, { license: 1 }), limited('b', 3, { license: 1 })];
     const facts = { needs, shapes: [small], free: resourcesOf({ license: 4 }) };

@@ -27,6 +27,21 @@ const only = (...pairs: readonly (readonly [string, string])[]): Matching['shape
 };
 
 describe('new workers for waiting jobs', () => {
+  it('hole 8: do not depend on resources that jobs alone have, and these take no time', () => {
+    const made = new Map(Array.from({ length: 100 }, (_, at) => [`made${at}`, 1]));
+    let read = 0;
+    const request = Object.assign(new Map([...needOf('a', 1).request, ...made]), {
+      get(name: string) {
+        read++;
+        return Map.prototype.get.call(this, name) as number | undefined;
+      },
+    });
+    const need = { ...needOf('a', 3), request, exact: request };
+    const matching = { shape: () => true, space: () => false, pool: () => false };
+    expect(workersOf({ needs: [need], shapes: [small], matching })).to.deep.equal({ small: 3 });
+    expect(read, 'amounts that are looked at').to.be.below(20);
+  });
+
   for (const [title, needs, shapes, expected] of [
     ['none for no job', [], [small, big], {}],
     ['one for one job', [needOf('a', 1)], [small], { small: 1 }],

@@ -48,6 +48,32 @@ describe('the slots of a pool', () => {
     expect(await wholesOf('f1')).to.have.length(2);
   });
 
+  it('of a worker that was made again are those of the startd heard of last', async () => {
+    const ad = (MyAddress: string, LastHeardFrom: number) => ({
+      Name: `slot1@${MyAddress}`,
+      MyAddress,
+      LastHeardFrom,
+      DaemonStartTime: LastHeardFrom - 100,
+      ThresherWorker: '7',
+      ThresherQueue: 'Q',
+      ThresherShape: 'Q',
+      State: 'Unclaimed',
+      PartitionableSlot: true,
+      Cpus: 4,
+    });
+    const ads = [ad('<old>', 900), ad('<new>', 1000), { ...ad('<other>', 500), ThresherWorker: '8' }];
+    const two = {
+      ads: async <T>(_kind: string, _question: AdQuestion, read: (ad: Ad) => T | undefined) =>
+        ads.flatMap((one) => read(one) ?? []),
+    } as unknown as Pool;
+    const { startds, spaces } = await askOwnStartds(two, 'f1', [], signal);
+    expect(startds.map(({ workerId, slot }) => [workerId, slot])).to.deep.equal([
+      [7, 'slot1@<new>'],
+      [8, 'slot1@<other>'],
+    ]);
+    expect(spaces.map(({ name }) => name)).to.deep.equal(['slot1@<new>']);
+  });
+
   it('are all of the pool without a factory, those of fixed workers among them', async () => {
     expect(await wholesOf('')).to.have.length(3);
     const { startds } = await askOwnStartds(pool, '', [], signal);

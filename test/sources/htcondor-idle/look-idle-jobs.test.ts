@@ -11,7 +11,7 @@ const answering = (...lines: readonly (readonly string[])[]) => ({
   queueLines: (
     _constraint: string,
     _attributes: readonly string[],
-    onJob: (values: readonly string[]) => void,
+    onJob: (values: readonly string[] | undefined) => void,
   ): Promise<void> => {
     for (const line of lines) onJob(line);
     return Promise.resolve();
@@ -48,12 +48,15 @@ describe('idle jobs of a schedd', () => {
 
   it('an owner may have quotes and blanks in the name', async () => {
     const { groups } = await ask(answering(job(0, '1')));
-    expect([...(groups.get('1')?.owners ?? [])]).to.deep.equal([['a "b"', 1]]);
+    expect([...(groups.get('1')?.owners ?? [])].map(([owner, { count }]) => [owner, count])).to.deep.equal([
+      ['a "b"', 1],
+    ]);
   });
 
   it('the last job of an autocluster stands for it', async () => {
     const { groups } = await ask(answering(job(0, '1'), job(1, '1'), job(2, '2')));
-    expect(groups.get('1')?.last).to.deep.equal({ cluster: 7, proc: 1 });
+    const [owned] = groups.get('1')?.owners.values() ?? [];
+    expect(owned).to.deep.equal({ count: 2, first: { cluster: 7, proc: 0 }, last: { cluster: 7, proc: 1 } });
   });
 
   it('jobs without an autocluster are told apart by their attributes', async () => {
@@ -67,6 +70,57 @@ describe('idle jobs of a schedd', () => {
     const lines = Array.from({ length: 5003 }, (_, index) => job(index, `${index}`));
     const { groups, dropped } = await ask(answering(...lines));
     expect([groups.size, dropped]).to.deep.equal([5000, 3]);
+  });
+
+  /** A job of an owner, of a kind of its own. */
+  const jobOf = (owner: string, autocluster: number) => [
+    ...job(autocluster, `${autocluster}`).slice(0, 5),
+    `"${owner}"`,
+  ];
+
+  it('hole 8: no owner with very many kinds of jobs takes the place of another', async () => {
+    const evil = Array.from({ length: 9000 }, (_, index) => jobOf('eve', index));
+    const honest = Array.from({ length: 300 }, (_, index) =>
+      jobOf(index < 200 ? 'ana' : 'ben', 10_000 + index),
+    );
+    const kindsOf = async (lines: readonly (readonly string[])[]) => {
+      const { groups, dropped } = await ask(answering(...lines));
+      const counts: Record<string, number> = {};
+      for (const { owners } of groups.values())
+        for (const owner of owners.keys()) counts[owner] = (counts[owner] ?? 0) + 1;
+      return { ...counts, dropped };
+    };
+    const expected = { eve: 4700, ana: 200, ben: 100, dropped: 4300 };
+    expect(await kindsOf([...evil, ...honest])).to.deep.equal(expected);
+    expect(await kindsOf([...honest, ...evil])).to.deep.equal(expected);
+    // Kinds that another owner has as well are not hers to lose.
+    const shared = Array.from({ length: 4900 }, (_, index) => jobOf('ana', index));
+    expect(await kindsOf([...evil.slice(0, 5000), ...shared, ...honest])).to.deep.equal({
+      eve: 4933,
+      ana: 4934,
+      ben: 33,
+      dropped: 300,
+    });
+  });
+
+  it('a job whose values cannot be read is dropped, and counted', async () => {
+    const client = {
+      queueLines: async (_: string, __: unknown, onJob: (values: readonly string[] | undefined) => void) => {
+        for (const line of [job(0, '1'), undefined, job(1, '1')]) onJob(line);
+      },
+    };
+    const { groups, dropped } = await ask(client);
+    expect([groups.get('1')?.count, dropped]).to.deep.equal([2, 1]);
+  });
+
+  it('values of megabytes are no key', async () => {
+    const long = 'a'.repeat(1_000_000);
+    const lines = ['1', '2', '1'].map((end, at) => job(at, 'undefined', 900, 'undefined', `"${long}${end}"`));
+    const { groups } = await ask(answering(...lines), ['Requirements']);
+    expect([...groups.values()].map(({ key, count }) => [key.length < 100, count])).to.deep.equal([
+      [true, 2],
+      [true, 1],
+    ]);
   });
 
   it('hole 8: a job with which HTCondor fails is left out, and each of the others counts once', async () => {

@@ -54,6 +54,7 @@ describe('concurrency limits of a job', () => {
     ['a:0.5', { a: 0.5 }],
     ['a:0, b:-3, c:x', { a: 1, b: 1, c: 1 }],
     ['a, a:2', { a: 3 }],
+    ['a:1e999', { a: Infinity }],
     ['', {}],
     ['9a, a.b.c, a-b, ok', { ok: 1 }],
   ] as const)

@@ -1,4 +1,5 @@
-import { literalString } from '../../../clients/htcondor/ad-text.ts';
+import { createHash } from 'node:crypto';
+import { literalString, ownCopy } from '../../../clients/htcondor/ad-text.ts';
 import { type JobId, whereShort } from '../../../clients/htcondor/classad.ts';
 import type { HTCondorClient } from '../../../clients/htcondor/client.ts';
 import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
@@ -8,13 +9,19 @@ export interface JobGroup {
   readonly key: string;
   /** Jobs that a negotiation cycle has passed over. */
   count: number;
-  readonly owners: Map<string, number>;
+  readonly owners: Map<string, OwnedJobs>;
   /** The job that stood for the group before is still one of it. */
   hasKnown: boolean;
-  /** Another one that could: the last, because a schedd starts its oldest jobs first. */
+  /** Jobs without an autocluster, told apart by values of their attributes. */
+  readonly isLoose: boolean;
+}
+
+/** Jobs that one owner has in a group. */
+export interface OwnedJobs {
+  count: number;
+  readonly first: JobId;
+  /** It stands for the group rather than the first, because a schedd starts its oldest jobs first. */
   last: JobId;
-  /** Values of the attributes by which jobs without an autocluster are told apart; empty for an autocluster. */
-  readonly values: readonly string[];
 }
 
 export interface IdleJobs {
@@ -50,6 +57,9 @@ const idleJobs = `JobStatus =?= 1 && (${universes.map((one) => `JobUniverse =?= 
 /** Groups of one schedd that are kept: jobs of further ones are said to be unknown. */
 const mostGroups = 5000;
 
+/** Characters of a key; a longer one is kept as its digest, because a user can make a value of megabytes. */
+const longestKey = 200;
+
 const fixed = ['ClusterId', 'ProcId', 'AutoClusterId', 'EnteredCurrentStatus', 'LastMatchTime', 'Owner'];
 
 /**
@@ -80,13 +90,19 @@ async function countIdle(
   signal: AbortSignal,
 ): Promise<IdleJobs> {
   const { cycle, extra, signature, known } = question;
-  const groups = new Map<string, JobGroup>();
+  const groups = new Groups();
+  const names = new Map<string, string>();
+  // One name for all jobs of an owner: the one in a row keeps the row in memory, whatever else is in it.
+  const ownerNamed = (name: string) => {
+    const known = names.get(name) ?? ownCopy(name);
+    names.set(known, known);
+    return known;
+  };
   let fresh = 0;
   let loose = 0;
-  let dropped = 0;
   const onJob = (values: readonly string[] | undefined) => {
     if (values === undefined) {
-      dropped++;
+      groups.dropped++;
       return;
     }
     const [cluster = '', proc = '', autocluster = '', since, matched, owner] = values;
@@ -101,27 +117,74 @@ async function countIdle(
     const told = isLoose
       ? values.slice(fixed.length)
       : values.slice(fixed.length, fixed.length + extra.length);
-    const key = [isLoose ? '' : autocluster, ...told].join('\t');
-    let group = groups.get(key);
+    const key = shortKey([isLoose ? '' : autocluster, ...told].join('\t'));
     const job: JobId = { cluster: Number(cluster), proc: Number(proc) };
-    if (group === undefined) {
-      if (groups.size >= mostGroups) {
-        dropped++;
-        return;
-      }
-      group = { key, count: 0, owners: new Map(), hasKnown: false, last: job, values: isLoose ? told : [] };
-      groups.set(key, group);
-    }
-    group.count++;
-    const name = literalString(owner) ?? 'unknown';
-    group.owners.set(name, (group.owners.get(name) ?? 0) + 1);
-    group.last = job;
     const before = known(key);
-    if (before !== undefined && before.cluster === job.cluster && before.proc === job.proc)
-      group.hasKnown = true;
+    const isKnown = before !== undefined && before.cluster === job.cluster && before.proc === job.proc;
+    groups.add({ key, job, owner: ownerNamed(literalString(owner) ?? 'unknown'), isLoose, isKnown });
   };
   await client.queueLines(which, attributes, onJob, signal);
-  return { groups, fresh, loose, dropped };
+  return { groups: groups.all, fresh, loose, dropped: groups.dropped };
+}
+
+const shortKey = (key: string) =>
+  key.length > longestKey ? `x${createHash('sha256').update(key).digest('base64')}` : key;
+
+/** A waiting job, by what tells it from others. */
+interface IdleJob extends Pick<JobGroup, 'key' | 'isLoose'> {
+  readonly job: JobId;
+  readonly owner: string;
+  /** It is the one that stood for its group until now. */
+  readonly isKnown: boolean;
+}
+
+/** As many groups as are kept. Where there are more, the owners who have the most of them lose some: none takes all for himself. */
+class Groups {
+  readonly all = new Map<string, JobGroup>();
+  /** Jobs of groups that are not kept, and those that cannot be read. */
+  dropped = 0;
+  /** By owner, the groups that are his alone. */
+  readonly #own = new Map<string, Set<string>>();
+  /** No owner has more groups for himself. */
+  #most = 0;
+
+  add({ key, job, owner, isLoose, isKnown }: IdleJob): void {
+    let group = this.all.get(key);
+    if (group === undefined) {
+      if (this.all.size >= mostGroups && !this.#makeRoom(owner)) {
+        this.dropped++;
+        return;
+      }
+      group = { key, count: 0, owners: new Map(), hasKnown: false, isLoose };
+      this.all.set(key, group);
+      const own = this.#own.get(owner) ?? new Set();
+      this.#own.set(owner, own.add(key));
+      this.#most = Math.max(this.#most, own.size);
+    }
+    group.count++;
+    const owned = group.owners.get(owner) ?? { count: 0, first: job, last: job };
+    owned.count++;
+    owned.last = job;
+    group.owners.set(owner, owned);
+    if (group.owners.size === 2) for (const one of group.owners.keys()) this.#own.get(one)?.delete(key);
+    group.hasKnown ||= isKnown;
+  }
+
+  /** Drops a group of the owner who has the most, if he has more than this one would have. */
+  #makeRoom(owner: string): boolean {
+    const has = this.#own.get(owner)?.size ?? 0;
+    // Of an upper bound: the jobs of somebody who fills the list alone are passed over without a search.
+    if (this.#most <= has + 1) return false;
+    let largest: Set<string> = new Set();
+    for (const own of this.#own.values()) if (own.size > largest.size) largest = own;
+    this.#most = largest.size;
+    const [key] = largest;
+    if (key === undefined || largest.size <= has + 1) return false;
+    largest.delete(key);
+    this.dropped += this.all.get(key)?.count ?? 0;
+    this.all.delete(key);
+    return true;
+  }
 }
 
 /**

@@ -1,9 +1,34 @@
 import type { Pool } from '../../../clients/htcondor/pool-client.ts';
 import { toReason } from '../../../worker/errors.ts';
+import type { Need } from '../model.ts';
 import type { Unknown } from './result.ts';
 
 /** Limits that are asked about. */
 const mostLimits = 500;
+
+/**
+ * Names of the limits that jobs have, those of one owner after another's: however many somebody makes up, they keep nobody else's from being
+ * asked about. A need counts for the owner of most of its jobs.
+ */
+export function limitsInTurns(needs: readonly Need[]): string[] {
+  const byOwner = new Map<string, Set<string>>();
+  for (const { concurrency, owners } of needs) {
+    if (concurrency.size === 0) continue;
+    const [owner] = [...owners].reduce((most, one) => (one[1] > most[1] ? one : most), ['', 0]);
+    const own = byOwner.get(owner) ?? new Set();
+    byOwner.set(owner, own);
+    for (const name of concurrency.keys()) own.add(name);
+  }
+  const names = new Set<string>();
+  for (let open = [...byOwner.values()].map((own) => own.values()); open.length > 0;) {
+    open = open.filter((own) => {
+      const { value, done } = own.next();
+      if (value !== undefined) names.add(value);
+      return done !== true;
+    });
+  }
+  return [...names];
+}
 
 /**
  * How much of each concurrency limit is free. A negotiator says what is taken to `condor_userprio`, and the bound of a limit to

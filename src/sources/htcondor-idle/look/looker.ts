@@ -7,13 +7,14 @@ import { toReason } from '../../../worker/errors.ts';
 import type { Matching, Need } from '../model.ts';
 import { concurrencyOf, requestOf } from '../request-sizes.ts';
 import { explainJob } from './explain.ts';
-import { freeOfLimits } from './limits.ts';
+import { freeOfLimits, limitsInTurns } from './limits.ts';
 import { MatchTable, sign, type Signed } from './matching.ts';
 import { lastNegotiation } from './negotiation.ts';
 import { askOwnStartds } from './own-startds.ts';
 import { amountsCompared, type PoolSlots, SlotReader } from './pool-slots.ts';
 import type { Explanation, Looker, PoolLook, Template, Unknown } from './result.ts';
-import { signedJob, type ScheddLook, ScheddNeeds } from './schedd-needs.ts';
+import { signedJob } from './job-names.ts';
+import { leftOut, type ScheddLook, ScheddNeeds, type ScheddQuestion } from './schedd-needs.ts';
 import { type KnownSchedd, ScheddList } from './schedds.ts';
 
 export interface PoolLookerParts {
@@ -95,16 +96,22 @@ export class PoolLooker implements Looker {
     if ('part' in negotiation) unknown.push(negotiation);
     const cycle = 'part' in negotiation ? undefined : negotiation.startedAt;
     const looks =
-      cycle === undefined ? [] : await this.#askSchedds(list.schedds, { cycle, foreign }, unknown, signal);
+      cycle === undefined
+        ? []
+        : await this.#askSchedds(
+            list.schedds,
+            { cycle, foreign, ofSlots: first?.foreign ?? new Set() },
+            unknown,
+            signal,
+          );
     let slots = first;
     if (this.#learn(looks, resources) && first !== undefined)
       slots = await attempt('slots', () => this.#slots.read(this.#wanted, this.#byAmount, signal));
     const represented = this.#represent(looks, new Set([...foreign, ...(slots?.foreign ?? [])]));
     await this.#match(represented, seen, slots, unknown, signal);
     const needs = represented.map(({ need }) => need);
-    const names = [...new Set(needs.flatMap(({ concurrency }) => [...concurrency.keys()]))];
     const negotiators = 'part' in negotiation ? new Map<string, string>() : negotiation.negotiators;
-    const limits = await freeOfLimits(pool, negotiators, names, signal);
+    const limits = await freeOfLimits(pool, negotiators, limitsInTurns(needs), signal);
     unknown.push(...limits.unknown);
     this.#represented = new Map(represented.map((one) => [one.need.key, one]));
     return {
@@ -148,18 +155,20 @@ export class PoolLooker implements Looker {
 
   async #askSchedds(
     schedds: readonly KnownSchedd[],
-    { cycle, foreign }: { readonly cycle: number; readonly foreign: ReadonlySet<string> },
+    question: Omit<ScheddQuestion, 'startedAt'>,
     unknown: Unknown[],
     signal: AbortSignal,
   ): Promise<{ readonly name: string; readonly look: ScheddLook }[]> {
     const names = new Set(schedds.map(({ name }) => name));
     for (const name of this.#schedds.keys()) if (!names.has(name)) this.#schedds.delete(name);
     const ask = async ({ name, startedAt }: KnownSchedd) => {
-      const { pool } = this.#parts;
-      const needs = this.#schedds.get(name) ?? new ScheddNeeds(pool.schedd(name), pool.matchmaker);
+      const { pool, clock } = this.#parts;
+      const needs =
+        this.#schedds.get(name) ??
+        new ScheddNeeds(pool.schedd(name), pool.matchmaker, () => clock.monotonic());
       this.#schedds.set(name, needs);
       try {
-        const look = await needs.look({ startedAt, cycle, foreign }, signal);
+        const look = await needs.look({ ...question, startedAt }, signal);
         if (look.leftOut > 0) unknown.push(leftOut(name, look.leftOut));
         return [{ name, look }];
       } catch (error) {
@@ -196,11 +205,11 @@ export class PoolLooker implements Looker {
       look.needs.map(({ group, representative }): Represented => {
         const { ad, asked, limits } = representative;
         const signed = signedJob(ad, foreign);
-        const { count, owners } = group;
+        const owners = new Map([...group.owners].map(([owner, { count }]) => [owner, count]));
         const need: Need = {
           key: `${name}#${shortKey(group.key)}`,
           schedd: name,
-          count,
+          count: group.count,
           owners,
           ...requestOf(asked),
           concurrency: concurrencyOf(limits),
@@ -283,11 +292,6 @@ const foreignTo = (slot: AdText) => closureOf(slot, ['requirements', 'start']).o
 /** Values of jobs without an autocluster may be long. */
 const shortKey = (key: string) =>
   /^\d+$/.test(key) ? key : `x${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
-
-function leftOut(name: string, jobs: number): Unknown {
-  const message = `${jobs} waiting jobs of schedd ${name} are left out: they are of more kinds than thresher compares, or their ads cannot be read`;
-  return { part: 'schedd', name, reason: { code: 'htcondor-idle-left-out', message } };
-}
 
 /** ms UTC; undefined where the collector does not say. */
 async function collectorStart(pool: Pool, signal: AbortSignal): Promise<number | undefined> {

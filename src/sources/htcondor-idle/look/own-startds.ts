@@ -12,7 +12,7 @@ interface OwnSlot {
 }
 
 const attributes = [
-  ...['Name', 'MyAddress', 'State', 'Activity', 'Start', 'Draining', 'PartitionableSlot', 'DynamicSlot'],
+  ...['Name', 'State', 'Activity', 'Start', 'Draining', 'PartitionableSlot', 'DynamicSlot'],
   ...['DaemonStartTime', 'LastHeardFrom', 'Cpus', 'Memory', 'Disk', 'GPUs'],
   ...['ThresherWorker', 'ThresherQueue', 'ThresherShape'],
 ];
@@ -38,14 +38,11 @@ export async function askOwnStartds(
   };
   const slots = await pool.ads('slots', question, ownSlot, signal);
   // By the clock of the collector, which writes it: the clocks of startds and of the daemon may differ from it.
-  const now = Math.max(0, ...slots.map(({ ad }) => numberOf(ad, 'LastHeardFrom') ?? 0));
+  const now = slots.reduce((latest, { ad }) => Math.max(latest, numberOf(ad, 'LastHeardFrom') ?? 0), 0);
   const startds: OwnStartd[] = [];
   const spaces: Space[] = [];
-  // A worker that was made again has a startd beside the one before it, until the ad of that one expires.
-  for (const members of Map.groupBy(
-    slots,
-    ({ workerId, ad }) => `${workerId} ${textOf(ad, 'MyAddress')}`,
-  ).values()) {
+  for (const ofWorker of Map.groupBy(slots, ({ workerId }) => workerId).values()) {
+    const members = latest(ofWorker);
     const startd = startdOf(members);
     startds.push(startd);
     if (startd.leaving) continue;
@@ -55,6 +52,14 @@ export async function askOwnStartds(
     for (const slot of free) spaces.push(spaceOf(slot, startd.shape, resources));
   }
   return { startds, spaces };
+}
+
+/** Slots of the startd that the collector has heard of last: a worker that was made again has one beside the one before it, until that ad expires. */
+function latest(slots: readonly OwnSlot[]): readonly OwnSlot[] {
+  const heard = (members: readonly OwnSlot[]) =>
+    members.reduce((last, { ad }) => Math.max(last, numberOf(ad, 'LastHeardFrom') ?? 0), 0);
+  const startds = [...Map.groupBy(slots, ({ ad }) => numberOf(ad, 'DaemonStartTime')).values()];
+  return startds.reduce((last, other) => (heard(other) > heard(last) ? other : last));
 }
 
 function ownSlot(ad: Ad): OwnSlot | undefined {

@@ -112,7 +112,7 @@ export class SlotReader {
   }
 
   #learn(name: string): void {
-    if (this.#learned.size < mostAttributes && /^[a-z_]\w*$/.test(name)) this.#learned.add(name);
+    if (this.#learned.size < mostAttributes && /^[a-z_]\w{0,99}$/.test(name)) this.#learned.add(name);
   }
 }
 

@@ -1,20 +1,10 @@
-import { type AdText, closureOf, literalString, stringIn } from '../../../clients/htcondor/ad-text.ts';
-import { type JobId, jobIdText } from '../../../clients/htcondor/classad.ts';
+import { closureOf, stringIn } from '../../../clients/htcondor/ad-text.ts';
 import type { HTCondorClient } from '../../../clients/htcondor/client.ts';
-import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import type { Matchmaker } from '../../../clients/htcondor/matchmaker.ts';
-import { sign, type Signed } from './matching.ts';
-import { askIdleJobs, type IdleJobs, type JobGroup, whereAmong } from './idle-jobs.ts';
-
-/** The job that stands for all of its group. */
-export interface Representative {
-  readonly job: JobId;
-  readonly ad: AdText;
-  /** What the job asks for, by lower-case name without `request`; undefined: no number. */
-  readonly asked: ReadonlyMap<string, number | undefined>;
-  /** Its `ConcurrencyLimits`, evaluated. */
-  readonly limits: string;
-}
+import { askIdleJobs, type IdleJobs, type JobGroup } from './idle-jobs.ts';
+import { type Candidate, JobAds, mostAds, type Representative } from './job-ads.ts';
+import { mostAttributes, mostNamed, type OwnedNames, relevantNames, usual } from './job-names.ts';
+import type { Unknown } from './result.ts';
 
 /** Waiting jobs of one group, with the one that stands for them. */
 export interface ScheddNeed {
@@ -36,48 +26,31 @@ export interface ScheddQuestion {
   readonly cycle: number;
   /** Attributes of jobs that templates ask for, lower case. */
   readonly foreign: ReadonlySet<string>;
+  /** Those that slots of the pool ask for. */
+  readonly ofSlots: ReadonlySet<string>;
 }
-
-/** Attributes that tell jobs apart before the pool has a machine: only a negotiation with one makes autoclusters. */
-const usual = [
-  'requirements',
-  'requestcpus',
-  'requestmemory',
-  'requestdisk',
-  'requestgpus',
-  'concurrencylimits',
-];
-
-/** Attributes by which a schedd is asked at most, so that no hostile job makes a question endless. */
-const mostAttributes = 100;
-
-/** Ads that are asked for in one question: its constraint is one argument of a command, 120 characters for each, and 128 KiB at most. */
-const mostAds = 500;
-
-/** Questions that may fail where one of many jobs cannot be sent or evaluated: a schedd that sends none is asked no further. */
-const mostFailures = 300;
-
-/** Looks that leave out a group whose job cannot be sent or evaluated. */
-const looksWithout = 20;
 
 /** How often a look may ask a schedd anew because jobs refer to attributes that it did not ask for. */
 const mostRounds = 3;
 
 /** The waiting jobs of one schedd, from look to look: ads are asked for once, for jobs that stand for a new group. */
 export class ScheddNeeds {
-  readonly #client: Pick<HTCondorClient, 'queueLines' | 'queueAds'>;
-  readonly #matchmaker: Matchmaker;
+  readonly #client: Pick<HTCondorClient, 'queueLines'>;
+  readonly #ads: JobAds;
   #startedAt = 0;
   #known = new Map<string, Representative>();
-  /** Groups whose job cannot be sent or evaluated, and for how many looks they are left out. */
-  #hopeless = new Map<string, number>();
   #extra: readonly string[] = [];
   /** Undefined while every job has its autocluster. */
   #signature: readonly string[] | undefined;
 
-  constructor(client: Pick<HTCondorClient, 'queueLines' | 'queueAds'>, matchmaker: Matchmaker) {
+  /** @param now ms since any time */
+  constructor(
+    client: Pick<HTCondorClient, 'queueLines' | 'queueAds'>,
+    matchmaker: Matchmaker,
+    now: () => number,
+  ) {
     this.#client = client;
-    this.#matchmaker = matchmaker;
+    this.#ads = new JobAds(client, matchmaker, now);
   }
 
   /** @throws HTCondorError: then the jobs of this schedd are unknown */
@@ -85,12 +58,9 @@ export class ScheddNeeds {
     // Numbers of autoclusters begin anew with each start of a schedd.
     if (question.startedAt !== this.#startedAt) {
       this.#known.clear();
-      this.#hopeless.clear();
     }
     this.#startedAt = question.startedAt;
-    for (const [key, pause] of this.#hopeless)
-      if (pause > 1) this.#hopeless.set(key, pause - 1);
-      else this.#hopeless.delete(key);
+    this.#ads.next();
     for (let round = 1; ; round++) {
       const jobs = await this.#ask(question, signal);
       if (jobs.loose > 0 && this.#signature === undefined && round < mostRounds) {
@@ -98,7 +68,7 @@ export class ScheddNeeds {
         continue;
       }
       if (jobs.loose === 0) this.#signature = undefined;
-      await this.#represent(jobs, question.foreign, signal);
+      await this.#represent(jobs, question, signal);
       if (!this.#learn(jobs, question.foreign) || round >= mostRounds) return this.#result(jobs);
     }
   }
@@ -113,89 +83,46 @@ export class ScheddNeeds {
   }
 
   /** Asks for the ads of jobs that stand for new groups, and forgets groups that are gone. */
-  async #represent({ groups }: IdleJobs, foreign: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    const wanted: JobGroup[] = [];
+  async #represent({ groups }: IdleJobs, question: ScheddQuestion, signal: AbortSignal): Promise<void> {
+    const wanted: Candidate[] = [];
     const kept = new Map<string, Representative>();
-    const hopeless = new Map<string, number>();
+    const names = new Set([...question.foreign, ...question.ofSlots]);
     for (const group of groups.values()) {
       const before = this.#known.get(group.key);
-      const pause = this.#hopeless.get(group.key);
       // Another job may have come under the number of the autocluster, for instance because its attributes have changed.
-      if (before !== undefined && group.hasKnown) kept.set(group.key, before);
-      else if (pause !== undefined) hopeless.set(group.key, pause);
-      else wanted.push(group);
+      if (before !== undefined && group.hasKnown && isWhole(before, names)) kept.set(group.key, before);
+      else {
+        const candidate = this.#ads.choose(group);
+        if (candidate !== undefined) wanted.push(candidate);
+      }
     }
     this.#known = kept;
-    this.#hopeless = hopeless;
+    this.#ads.keep(kept.values());
+    // A job that has started or ended since stands for nothing: its group gets another one at the next look.
     for (let at = 0; at < wanted.length; at += mostAds) {
-      const part = wanted.slice(at, at + mostAds);
-      const byJob = new Map(part.map((group) => [jobIdText(group.last), group]));
-      const sent = await adsAmong(
-        this.#client,
-        part.map(({ last }) => last),
-        signal,
-        kept.size > 0,
-      );
-      // A job that has started or ended since stands for nothing: its group gets another one at the next look.
-      const found = new Map(
-        sent.answers.flatMap((ad) => {
-          const group = byJob.get(`${ad.get('clusterid') ?? ''}.${ad.get('procid') ?? ''}`);
-          return group === undefined ? [] : [[ad, group] as const];
-        }),
-      );
-      const evaluated = await this.#evaluate([...found.keys()], foreign, signal, kept.size > 0);
-      for (const [ad, sizes] of evaluated.answers) {
-        const group = found.get(ad);
-        if (group !== undefined) kept.set(group.key, { job: group.last, ad, ...sizes });
-      }
-      const failed = [
-        ...sent.failed.map((job) => byJob.get(jobIdText(job))),
-        ...evaluated.failed.map((ad) => found.get(ad)),
-      ];
-      for (const group of failed) if (group !== undefined) hopeless.set(group.key, looksWithout);
+      const some = wanted.slice(at, at + mostAds);
+      for (const one of await this.#ads.read(some, { names, foreign: question.foreign }, signal))
+        kept.set(one.group, one);
     }
-  }
-
-  /** What each of them asks for; nothing of a job that HTCondor cannot evaluate. */
-  async #evaluate(
-    all: readonly AdText[],
-    foreign: ReadonlySet<string>,
-    signal: AbortSignal,
-    othersAreKnown: boolean,
-  ): Promise<Halved<AdText, readonly [AdText, Pick<Representative, 'asked' | 'limits'>]>> {
-    const names = mostNamed(all.map(requestsOf), [...usual, ...foreign]);
-    const evaluate = async (ads: readonly AdText[]) => {
-      const rows = await this.#matchmaker.withJobs(ads, (laid) =>
-        laid.values([...names, 'ConcurrencyLimits'], signal),
-      );
-      return rows.flatMap((row, at) => {
-        const ad = ads[at];
-        if (row === undefined || ad === undefined) return [];
-        const asked = new Map(
-          names.map((name, index) => [name.slice('request'.length), numberOf(row[index])]),
-        );
-        return [[ad, { asked, limits: literalString(row.at(-1)) ?? '' }] as const];
-      });
-    };
-    return halving(all, evaluate, othersAreKnown);
   }
 
   /** @returns whether there are attributes by which the jobs have to be told apart, and were not */
   #learn({ groups }: IdleJobs, foreign: ReadonlySet<string>): boolean {
     const extra = new Set<string>();
-    const signatures: Iterable<string>[] = [this.#signature ?? []];
-    for (const [key, { ad }] of this.#known) {
-      const isLoose = (groups.get(key)?.values.length ?? 0) > 0;
+    const signatures: OwnedNames[] = [];
+    for (const [key, { ad, owner }] of this.#known) {
+      const isLoose = groups.get(key)?.isLoose === true;
       const own = relevantNames(ad, foreign);
-      if (isLoose) signatures.push(own);
+      if (isLoose) signatures.push({ owner, names: own });
       else {
         const told = new Set((stringIn(ad, 'autoclusterattrs') ?? '').toLowerCase().split(/[\s,]+/));
-        for (const name of foreign) if (!told.has(name)) extra.add(name);
+        for (const name of foreign) if (!told.has(name) && /^[a-z_]\w*$/.test(name)) extra.add(name);
       }
     }
     const before = this.#extra.length + (this.#signature?.length ?? 0);
     this.#extra = [...extra].toSorted().slice(0, mostAttributes);
     if (this.#signature !== undefined) {
+      signatures.push({ owner: '', names: this.#signature });
       const names = mostNamed(signatures, [...usual, ...foreign]).filter(
         (name) => !usual.includes(name) && !extra.has(name),
       );
@@ -216,95 +143,15 @@ export class ScheddNeeds {
   }
 }
 
-/** What many were asked about at once, and which of them can be asked nothing. */
-interface Halved<One, Answer> {
-  readonly answers: readonly Answer[];
-  readonly failed: readonly One[];
+/** Whether the ad lacks nothing on which a match may rest. */
+function isWhole({ ad, without }: Representative, names: ReadonlySet<string>): boolean {
+  if (without.length === 0) return true;
+  const { own, any } = closureOf(new Map([...ad, ...without.map((name) => [name, ''] as const)]), [...names]);
+  return !any && !without.some((name) => own.has(name));
 }
 
-/**
- * The ads of these jobs, without those that the schedd cannot send or thresher not read: a user can make an ad larger than HTCondor's own messages, and
- * that keeps no other job from its machine.
- * @param othersAreKnown whether other jobs of the schedd have been read
- * @throws HTCondorError where it fails whatever it is asked
- */
-export async function adsAmong(
-  client: Pick<HTCondorClient, 'queueAds'>,
-  jobs: readonly JobId[],
-  signal: AbortSignal,
-  othersAreKnown = false,
-): Promise<Halved<JobId, AdText>> {
-  return halving(jobs, (some) => client.queueAds(whereAmong(some), signal), othersAreKnown);
-}
-
-/**
- * Asks about many at once, and where that fails about each half of them, so that one that cannot be answered hides no other. Those that are
- * left when it has failed too often have no answer this time.
- * @throws HTCondorError where nothing is answered, and nothing else is known
- */
-async function halving<One, Answer>(
-  all: readonly One[],
-  question: (some: readonly One[]) => Promise<readonly Answer[]>,
-  othersAreKnown: boolean,
-): Promise<Halved<One, Answer>> {
-  const answers: Answer[] = [];
-  const failed: One[] = [];
-  let failure: unknown;
-  let failures = 0;
-  const open = [all];
-  for (let some = open.pop(); some !== undefined && failures < mostFailures; some = open.pop()) {
-    try {
-      for (const answer of await question(some)) answers.push(answer);
-    } catch (error) {
-      if (!isHTCondorError(error, 'condor-failed', 'condor-answer')) throw error;
-      failure ??= error;
-      failures++;
-      const middle = Math.ceil(some.length / 2);
-      if (some.length === 1) failed.push(...some);
-      else open.push(some.slice(middle), some.slice(0, middle));
-    }
-  }
-  if (answers.length === 0 && all.length > 1 && failure !== undefined && !othersAreKnown)
-    throw failure as Error;
-  return { answers, failed };
-}
-
-/**
- * Names that jobs have, so many as a schedd is asked by: those of `first` before all others, and then those that most jobs have. A job with
- * names of its own takes none away from the others.
- */
-function mostNamed(byJob: readonly Iterable<string>[], first: readonly string[]): string[] {
-  const counts = new Map<string, number>();
-  for (const names of byJob) for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const preferred = new Set(first);
-  const rank = (name: string) => (preferred.has(name) ? Infinity : (counts.get(name) ?? 0));
-  return [...counts.keys()]
-    .toSorted((one, other) => (rank(one) === rank(other) ? 0 : rank(other) - rank(one)))
-    .slice(0, mostAttributes);
-}
-
-/** Attributes of a job on which a match may rest. @param foreign those for which slots look */
-function relevantNames(ad: AdText, foreign: ReadonlySet<string>): ReadonlySet<string> {
-  const { own, other, any } = closureOf(ad, ['requirements', ...requestsOf(ad), ...foreign]);
-  if (any) return new Set([...ad.keys(), ...other]);
-  // Those that it lacks as well: another job may have them.
-  return new Set([...own, ...other]);
-}
-
-/** Attributes that HTCondor's analysis itself reads. */
-const alwaysShown = new Set(['mytype', 'targettype', 'jobuniverse', 'owner', 'user', 'requirements']);
-
-/** A job by what a match may rest on. @param foreign attributes for which slots look */
-export function signedJob(ad: AdText, foreign: ReadonlySet<string>): Signed {
-  const relevant = relevantNames(ad, foreign);
-  return sign(new Map([...ad].filter(([name]) => relevant.has(name) || alwaysShown.has(name))));
-}
-
-const requestsOf = (ad: AdText): string[] => [...ad.keys()].filter((name) => /^request[a-z]\w*$/.test(name));
-
-function numberOf(text: string | undefined): number | undefined {
-  if (text === 'true') return 1;
-  if (text === 'false') return 0;
-  const value = text === undefined || text === '' ? NaN : Number(text);
-  return Number.isNaN(value) ? undefined : value;
+/** Says that jobs of a schedd are left out. */
+export function leftOut(name: string, jobs: number): Unknown {
+  const message = `${jobs} waiting jobs of schedd ${name} are left out: they are of more kinds than thresher compares, their ads are too large, or HTCondor cannot evaluate them`;
+  return { part: 'schedd', name, reason: { code: 'htcondor-idle-left-out', message } };
 }

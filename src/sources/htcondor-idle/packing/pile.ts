@@ -64,7 +64,8 @@ export function fill<Job, Machine>(
     const room = roomOf(pile, size, left);
     // The amounts first: they are cheaper than the question.
     if (room === 0 || !takes(pile.machine)) continue;
-    filled.push(...piles.slice(copied, at));
+    // Not spread: there may be more piles than a call may have arguments.
+    for (const before of piles.slice(copied, at)) filled.push(before);
     copied = at + 1;
     const whole = Math.min(pile.count, Math.floor(left / room));
     if (whole > 0) filled.push(withJobs(pile, whole, job, size, room));

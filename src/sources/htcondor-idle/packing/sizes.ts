@@ -9,7 +9,10 @@ export interface JobSize {
   readonly exact: Amounts;
 }
 
-/** The resources that any job or machine of one decision names, each with an index: arithmetic by names is slow. */
+/**
+ * The resources that any machine of one decision names, each with an index: arithmetic by names is slow. What jobs alone name is counted nowhere,
+ * however much of it somebody makes up.
+ */
 export class Resourceful {
   readonly #names: readonly string[];
 

@@ -1,0 +1,152 @@
+import { expect } from 'chai';
+import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
+import { type Suspect, Suspects } from '../../../src/sources/htcondor-idle/look/suspects.ts';
+import { rejection } from '../../support/kubernetes-client.ts';
+
+const jobsOf = (owner: string, count: number): Suspect[] =>
+  Array.from({ length: count }, (_, id) => ({ owner, key: `${owner}${id}` }));
+const keysOf = (jobs: readonly Suspect[]) => jobs.map(({ key }) => key).toSorted();
+
+type Code = 'condor-failed' | 'condor-timeout' | 'condor-unreachable';
+const failure = (code: Code) => new HTCondorError({ code, message: 'crashed', maybeDone: false });
+
+interface Condor {
+  /** Whether a question about this one fails. */
+  isBad: (job: Suspect) => boolean;
+  readonly code?: Code;
+  /** Whether a question about this one takes 40 s. */
+  slow?: (job: Suspect) => boolean;
+  isDown?: boolean;
+}
+
+/** HTCondor, by a clock that its answers move on. */
+function suspectsOn(condor: Condor) {
+  const { code = 'condor-timeout' } = condor;
+  let now = 0;
+  const asked: Suspect[][] = [];
+  const suspects = new Suspects(() => now, ['condor-failed', 'condor-timeout']);
+  const question = {
+    ask: async (some: readonly Suspect[]) => {
+      asked.push([...some]);
+      if (condor.slow !== undefined && some.some(condor.slow)) now += 40_000;
+      if (!some.some(condor.isBad)) return some;
+      if (code === 'condor-timeout') now += 15_000;
+      throw failure(code);
+    },
+    harmless: () => (condor.isDown === true ? Promise.reject(failure('condor-failed')) : Promise.resolve()),
+  };
+  const look = async (jobs: readonly Suspect[]) => {
+    asked.length = 0;
+    suspects.forgive();
+    const begun = now;
+    const { answers, failed } = await suspects.ask(jobs, question);
+    return { answers, failed, took: (now - begun) / 1000 };
+  };
+  return { look, asked };
+}
+
+describe('jobs about which HTCondor cannot be asked', () => {
+  const honest = [...jobsOf('ana', 300), ...jobsOf('ben', 100)];
+
+  it('are found, and all others answered', async () => {
+    for (const code of ['condor-timeout', 'condor-failed'] as const)
+      for (const bad of [['eve7'], ['eve0', 'eve1', 'eve63'], ['ana12', 'eve7'], ['ana0', 'ben0', 'eve0']]) {
+        const { look, asked } = suspectsOn({ isBad: ({ key }) => bad.includes(key), code });
+        const jobs = [...jobsOf('eve', 64), ...honest];
+        const { answers, failed } = await look(jobs);
+        expect(keysOf(failed)).to.deep.equal(bad);
+        expect(answers).to.have.length(jobs.length - bad.length);
+        expect(asked.length).to.be.below(60);
+      }
+  });
+
+  it('are found where there are few, without a question too much', async () => {
+    for (const [count, questions] of [
+      [1, 1],
+      [2, 3],
+      [9, 11],
+    ] as const) {
+      const { look, asked } = suspectsOn({ isBad: ({ key }) => key === 'eve0' });
+      expect(keysOf((await look(jobsOf('eve', count))).failed)).to.deep.equal(['eve0']);
+      expect(asked.length, `of ${count}`).to.equal(questions);
+    }
+  });
+
+  it('hole 8: hide nobody else, however many one user has, and take a bounded time', async () => {
+    const { look, asked } = suspectsOn({ isBad: ({ owner }) => owner === 'eve' });
+    let evil = jobsOf('eve', 400);
+    const first = await look([...evil, ...honest]);
+    expect(first.answers).to.have.length(400);
+    expect(first.took).to.be.within(100, 330);
+    let took = 0;
+    for (let at = 0; at < 100; at++) {
+      evil = evil.map(({ owner, key }) => ({ owner, key: `${key} anew` }));
+      const later = await look([...evil, ...honest]);
+      expect(later.answers).to.have.length(400);
+      // She is asked about apart from then on.
+      expect(asked[0]).to.deep.equal(honest);
+      took += later.took;
+    }
+    expect(took / 100, 's in each look').to.be.within(5, 15);
+  });
+
+  it('hide no other job of their owner for long, however many there are', async () => {
+    const jobs = jobsOf('ana', 1000);
+    const bad = new Set(jobs.filter((_, at) => at % 50 === 7).map(({ key }) => key));
+    const { look } = suspectsOn({ isBad: ({ key }) => bad.has(key) });
+    const answered = new Set<string>();
+    const failed = new Set<string>();
+    let looks = 0;
+    for (; looks < 200 && answered.size + failed.size < jobs.length; looks++) {
+      const found = await look(jobs.filter(({ key }) => !answered.has(key) && !failed.has(key)));
+      for (const { key } of found.answers) answered.add(key);
+      for (const { key } of found.failed) failed.add(key);
+      if (looks === 0) expect(answered.size, 'although each 50th has no end').to.be.above(200);
+    }
+    expect([answered.size, failed]).to.deep.equal([980, bad]);
+    expect(looks).to.be.below(60);
+  });
+
+  it('are asked about together again once their owner has no such job any more', async () => {
+    const condor: Condor = { isBad: ({ owner }) => owner === 'eve' };
+    const { look, asked } = suspectsOn(condor);
+    const evil = jobsOf('eve', 100);
+    await look([...evil, ...honest]);
+    condor.isBad = () => false;
+    expect((await look([...evil, ...honest])).answers, 'at once').to.have.length(500);
+    for (let at = 0; at < 40; at++) await look([]);
+    await look([...evil, ...honest]);
+    expect(asked).to.deep.equal([[...evil, ...honest]]);
+  });
+
+  it('are suspect as well where they only take long', async () => {
+    const condor: Condor = { isBad: () => false, slow: ({ owner }) => owner === 'eve' };
+    const { look } = suspectsOn(condor);
+    let took = 0;
+    for (let at = 0; at < 100; at++) {
+      const found = await look([...jobsOf('eve', 100), ...honest]);
+      expect(found.answers.length).to.be.least(400);
+      took += found.took;
+    }
+    expect(took / 100, 's in each look').to.be.below(25);
+  });
+
+  it('are none where HTCondor does not answer about something harmless, also if it did a moment before', async () => {
+    const condor: Condor = { isBad: () => true, isDown: true, code: 'condor-failed' };
+    const { look, asked } = suspectsOn(condor);
+    expect(await rejection(look(honest))).to.have.property('code', 'condor-failed');
+    condor.isDown = false;
+    condor.isBad = () => {
+      if (asked.length === 3) condor.isDown = true;
+      return true;
+    };
+    expect(await rejection(look(honest))).to.have.property('code', 'condor-failed');
+    expect(asked).to.have.length(3);
+  });
+
+  it('are not searched where the failure is of no job', async () => {
+    const { look, asked } = suspectsOn({ isBad: () => true, code: 'condor-unreachable' });
+    expect(await rejection(look(honest))).to.have.property('code', 'condor-unreachable');
+    expect(asked).to.have.length(1);
+  });
+});
