@@ -17,7 +17,7 @@ export async function daemonOn(
 
 /**
  * Opens what a daemon keeps, whether it runs or not.
- * @param known the factory's id where the caller has it: to find it out reads the database
+ * @param known the factory's id where a daemon asks, for its HTTP server or as a standby: to find it out reads the database
  * @throws ThresherError `store-missing` when no daemon ever ran there
  */
 export async function openBesideDaemon(
@@ -32,5 +32,6 @@ export async function openBesideDaemon(
       path: dir.path,
     });
   }
-  return { dir, factoryId, store: await openStoreBeside(databaseOf(settings), factoryId, access) };
+  const asker = known === undefined ? 'command' : 'daemon';
+  return { dir, factoryId, store: await openStoreBeside(databaseOf(settings), factoryId, access, asker) };
 }

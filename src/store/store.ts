@@ -97,14 +97,18 @@ export async function openStore(
   return storeOn(await postgresql.openForDaemon(place, { instance, ...ends }), instance);
 }
 
-/** For the command line, beside a daemon that may or may not run. */
+/**
+ * Beside a daemon that may or may not run.
+ * @param asker a command waits for a server of PostgreSQL as long as it takes
+ */
 export async function openStoreBeside(
   place: DatabasePlace,
   instance: string,
   access: 'read' | 'write',
+  asker: 'command' | 'daemon' = 'command',
 ): Promise<Store> {
   if (typeof place === 'string') return storeOn(await openBeside(place, access), instance);
-  return storeOn(await (await postgresqlDatabases()).openBeside(place, access), instance);
+  return storeOn(await (await postgresqlDatabases()).openBeside(place, access, asker), instance);
 }
 
 /** The factories that have used a database; empty where there is none, or nothing in it. @throws ThresherError as `openStoreBeside` */
@@ -137,7 +141,7 @@ export async function copyDatabases(
 
 /** Copies what a PostgreSQL database has now into a new file of SQLite, also beside a daemon. */
 export async function copyToFile(from: PostgresqlOptions, file: string): Promise<void> {
-  const source = await (await postgresqlDatabases()).openBeside(from, 'read');
+  const source = await (await postgresqlDatabases()).openBeside(from, 'read', 'command');
   try {
     await copyInto(source, file, '');
   } finally {

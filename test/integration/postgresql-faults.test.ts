@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { sql } from 'kysely';
 import type { PostgresqlOptions } from '../../src/util/postgresql-options.ts';
+import { openBeside } from '../../src/store/postgresql/database.ts';
 import { openStore, openStoreBeside } from '../../src/store/store.ts';
 import { ThresherError } from '../../src/worker/errors.ts';
 import { Factory } from '../support/factory.ts';
@@ -326,6 +328,20 @@ describe('a database of PostgreSQL', () => {
     const error = await thrownBy(reader.workers.insert([workerOf(1)], 'pending', 0, 'x'));
     expect(reader.errorOf(error).code).to.equal('store-readonly');
     await reader.close();
+  });
+
+  it('ends what a daemon reads for its clients and takes too long, and nothing of a command', async () => {
+    const place = (await sharedPostgresql()).options(await newDatabase());
+    await (await openStore(place, 'factory')).close();
+    for (const [asker, limit] of [
+      ['daemon', '30s'],
+      ['command', '0'],
+    ] as const) {
+      const { db } = await openBeside(place, 'read', asker);
+      const { rows } = await sql<object>`SHOW statement_timeout`.execute(db);
+      expect(rows).to.deep.equal([{ statement_timeout: limit }]);
+      await db.destroy();
+    }
   });
 
   it('says whether another process wrote since it was asked last', async () => {

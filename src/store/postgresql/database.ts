@@ -129,14 +129,20 @@ export async function openForDaemon(
 
 /**
  * Opens the database beside a daemon that may or may not run. Nothing is created or migrated.
+ * @param asker a daemon's own questions may not take long: clients of its HTTP wait for them in turn
  * @throws ThresherError `store-missing`, `store-newer`, and as above
  */
 export async function openBeside(
   options: PostgresqlOptions,
   access: 'read' | 'write',
+  asker: 'command' | 'daemon',
 ): Promise<OpenDatabase> {
   const name = nameOf(options);
-  const use = { application: 'thresher command', mayTakeLong: true, readOnly: access === 'read' };
+  const use = {
+    application: 'thresher command',
+    mayTakeLong: asker === 'command',
+    readOnly: access === 'read',
+  };
   const pool = new OneConnection({
     monotonic: () => systemClock.monotonic(),
     errorOf: (error) => operatorError(error, name),
