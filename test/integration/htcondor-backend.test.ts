@@ -148,6 +148,20 @@ describe('jobs of HTCondor', () => {
       await untilStatus(seen, worker, ({ status }) => status === 'running');
       const listed = await backend.plugin('sweeper', backend.context()).list(signal);
       expect(listed.map(({ identity }) => identity?.workerId)).to.deep.equal([worker.workerId]);
+      // The schedd finds this one by the mark of our worker. condor_q gets no private attributes: to it the mark is more than thresher reads.
+      const huge = Array.from({ length: 7 }).reduce<string>(
+        (text) => `replaceall("x", ${text}, "xxxxxxxxxx")`,
+        '"x"',
+      );
+      const mark = `ifThenElse(isUndefined(_condor_privFoo), ${huge}, "${worker.workerId}")`;
+      const lines = [
+        'executable = /bin/true',
+        'requirements = false',
+        `+harvesterWorkerID = ${mark}`,
+        '+_condor_privFoo = 1',
+      ];
+      const factory = `+thresherFactory = ${classAdString(backend.space.factory)}`;
+      await theirs.submit([...lines, factory, 'queue'].join('\n'), {}, signal);
       expect((await known.check([worker], signal)).get(worker.workerId)).to.have.property('kind', 'observed');
     } finally {
       await theirs.act('remove', backend.space.mine, 'the test is over', signal);

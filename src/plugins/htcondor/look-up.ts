@@ -98,7 +98,7 @@ export async function queuedOf(
   const workerIds = workers.map(({ workerId }) => workerId);
   const constraint = `${whereWorkers(workerIds)} && ${which}`;
   const jobs = await inQueue(schedd, constraint, signal, [...new Set([...attributes, 'Owner'])]);
-  const marked = await withWorkers(schedd, jobs, { where: 'queue', constraint, workerIds }, signal);
+  const marked = await withWorkers(schedd, jobs, { where: 'queue', constraint, workers }, signal);
   return partedFor(schedd, workers, marked, signal);
 }
 
@@ -155,19 +155,36 @@ async function withWorkers(
   asked: {
     readonly where: 'queue' | 'history';
     readonly constraint: string;
-    readonly workerIds: readonly number[];
+    readonly workers: readonly Confirmed[];
   },
   signal: AbortSignal,
 ): Promise<Job[]> {
+  const ids = new Set(asked.workers.map(({ workerId }) => workerId));
+  const confirmed = new Set(asked.workers.map(({ handle }) => handle?.batchID));
   const workers = new Map<string, number>();
-  for (const some of portions(jobs.filter(({ workerId }) => workerId === undefined))) {
-    const these = `${schedd.mine} && ${asked.constraint} && (${whereJobs(some.map(({ id }) => id))})`;
+  const evaluated = (constraint: string, limit: number) => {
     const attributes = ['ClusterId', 'ProcId', marks.worker];
-    const values = await schedd.client.evaluated(asked.where, these, attributes, some.length, signal);
+    return schedd.client.evaluated(asked.where, constraint, attributes, limit, signal);
+  };
+  const marksOf = (some: readonly Job[]) => {
+    const these = whereJobs(some.map(({ id }) => id));
+    return evaluated(`${schedd.mine} && ${asked.constraint} && (${these})`, some.length);
+  };
+  for (const some of portions(jobs.filter(({ workerId }) => workerId === undefined))) {
+    const values = await marksOf(some).catch(async (error: unknown) => {
+      if (!isHTCondorError(error, 'condor-failed', 'condor-answer', 'condor-timeout')) throw error;
+      // The schedd evaluates private attributes that its answers lack. So another user can write a mark that the schedd finds, and with which
+      // the command crashes, has no end, or writes millions of characters. It is no worker's.
+      const owned = new Set((await schedd.owners.part(some, signal)).ours);
+      const own = some.filter((job) => owned.has(job) || confirmed.has(jobIdText(job.id)));
+      if (own.length === some.length) throw error;
+      if (own.length > 0) return marksOf(own);
+      await evaluated('false', 1);
+      return [];
+    });
     for (const [cluster = '', proc = '', mark = ''] of values) {
       const workerId = markedId(mark.replaceAll('"', ''));
-      if (workerId !== undefined && asked.workerIds.includes(workerId))
-        workers.set(`${cluster}.${proc}`, workerId);
+      if (workerId !== undefined && ids.has(workerId)) workers.set(`${cluster}.${proc}`, workerId);
     }
   }
   return jobs.map((job) => ({ ...job, workerId: job.workerId ?? workers.get(jobIdText(job.id)) }));
@@ -255,7 +272,7 @@ async function inHistory(
   const ask = (which: string, some: readonly string[]) => schedd.client.history(which, some, limit, signal);
   const ads = await sparing(`${schedd.mine} && ${constraint}`, followed, ask, idTextOf);
   const jobs = ads.flatMap((ad) => jobOf(ad, false) ?? []);
-  const marked = await withWorkers(schedd, jobs, { where: 'history', constraint, workerIds }, signal);
+  const marked = await withWorkers(schedd, jobs, { where: 'history', constraint, workers }, signal);
   return { jobs: await partedFor(schedd, workers, marked, signal), isWhole: ads.length < limit };
 }
 
