@@ -5,7 +5,8 @@ import { type AdText, adText, closureOf } from '../../src/clients/htcondor/ad-te
 import { PoolClient } from '../../src/clients/htcondor/pool-client.ts';
 import { CondorTools } from '../../src/clients/htcondor/tools.ts';
 import { decide } from '../../src/sources/htcondor-idle/decide.ts';
-import { MatchTable, sign } from '../../src/sources/htcondor-idle/look/matching.ts';
+import { sign } from '../../src/sources/htcondor-idle/look/answers.ts';
+import { MatchTable } from '../../src/sources/htcondor-idle/look/matching.ts';
 import { signedJob } from '../../src/sources/htcondor-idle/look/job-names.ts';
 import type { Need, Shape } from '../../src/sources/htcondor-idle/model.ts';
 import { requestOf } from '../../src/sources/htcondor-idle/request-sizes.ts';
@@ -67,7 +68,7 @@ export async function measureDecision(bench: BenchPool, directory: string, jobs:
   for (let round = 0; round < rounds; round++) {
     progress(`decision ${round + 1} of ${rounds}`);
     const times = { bare: 0, first: 0, next: 0 };
-    const table = new MatchTable(pool.matchmaker);
+    const table = new MatchTable(pool.matchmaker, () => performance.now());
     times.bare = await timed(bare);
     times.first = await timed(async () => {
       workers = await decideOnce(table, ads, shapes, jobs, signal);
@@ -118,8 +119,9 @@ async function decideOnce(
     return { need, signed: signedJob(ad, foreign) };
   });
   await table.fill(
-    represented.map(({ signed }) => signed),
+    represented.map(({ signed }) => ({ ...signed, owner: 'user' })),
     seen.map(({ signed }) => signed),
+    [],
     signal,
   );
   const jobsByKey = new Map(represented.map(({ need, signed }) => [need.key, signed.signature]));

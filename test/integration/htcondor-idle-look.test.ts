@@ -8,6 +8,8 @@ import { whereJobs } from '../../src/clients/htcondor/classad.ts';
 import type { HTCondorClient } from '../../src/clients/htcondor/client.ts';
 import { PoolClient } from '../../src/clients/htcondor/pool-client.ts';
 import { PoolLooker } from '../../src/sources/htcondor-idle/look/index.ts';
+import { sign } from '../../src/sources/htcondor-idle/look/answers.ts';
+import { MatchTable } from '../../src/sources/htcondor-idle/look/matching.ts';
 import type { PoolLook, Template } from '../../src/sources/htcondor-idle/look/result.ts';
 import type { Need } from '../../src/sources/htcondor-idle/model.ts';
 import { systemClock } from '../../src/util/clock.ts';
@@ -260,6 +262,35 @@ describe('a look at a real pool', () => {
     const explanation = need && (await one.explain(need, templates, signal));
     expect(explanation).to.deep.include({ conditions: ['RequestGPUs >= 2'], of: 'job' });
     expect(explanation?.sentence).to.include('GPUs 0 to 1');
+  });
+
+  it('hole 8: a job whose matching has no end with a slot is left out, and the others are judged', async () => {
+    const table = new MatchTable(poolClient().matchmaker, () => systemClock.monotonic());
+    const requests = { requestcpus: '1', requestmemory: '100', requestdisk: '10' };
+    const job = (attributes: Readonly<Record<string, string>>) => ({
+      ...sign(new Map(Object.entries({ owner: '"ana"', ...requests, ...attributes }))),
+      owner: 'ana',
+    });
+    // The schedd itself would not end with such a job once it had it: it is shown to HTCondor's matchmaking alone.
+    const doubling = Array.from({ length: 40 }, (_, at) => [`a${at}`, `A${at + 1} + A${at + 1}`] as const);
+    const trap: Readonly<Record<string, string>> = { ...Object.fromEntries(doubling), a40: '1' };
+    const [good, picky, bad] = [
+      job({ requirements: 'true' }),
+      job({ requirements: 'TARGET.HasTrap is true' }),
+      job({ requirements: 'TARGET.HasTrap is true && A0 > 0', ...trap }),
+    ];
+    const slots = [new Map([...machine, ['hastrap', 'true']]), machine].map((ad) =>
+      sign(new Map([...ad, ['start', 'true']])),
+    );
+    const { failures, hopeless, unasked } = await table.fill([good, picky, bad], slots, [], signal);
+    expect([...failures, ...unasked]).to.deep.equal([]);
+    expect([...hopeless]).to.deep.equal([bad.signature]);
+    const answersOf = ({ signature: job }: { readonly signature: string }) =>
+      slots.map(({ signature }) => table.answer(signature, job));
+    expect([good, picky].map(answersOf)).to.deep.equal([
+      [true, true],
+      [true, false],
+    ]);
   });
 
   it('a concurrency limit says how much of it is free', async () => {

@@ -81,18 +81,19 @@ export function scriptedPool(failing: PoolPart | undefined, failed: Failing): Po
         for (let proc = 0; proc < jobs; proc++)
           onJob(['1', `${proc}`, '1', `${cycle - 1}`, 'undefined', '"ana"']);
       },
-      queueAds: async <T>(_where: string, _signal: unknown, read: (ad: AdText) => T): Promise<T[]> => [
-        read(
-          new Map([
-            ['clusterid', '1'],
-            ['procid', `${count - 1}`],
-            ['requirements', 'true'],
-            ['requestcpus', `${cpus}`],
-            ['requestmemory', '100'],
-            ['concurrencylimits', '"db"'],
-          ]),
-        ),
-      ],
+      queueAds: async <T>(_where: string, _signal: unknown, read: (ad: AdText) => T | undefined) =>
+        Array.from({ length: count }, (_, proc) =>
+          read(
+            new Map([
+              ['clusterid', '1'],
+              ['procid', `${proc}`],
+              ['requirements', 'true'],
+              ['requestcpus', `${cpus}`],
+              ['requestmemory', '100'],
+              ['concurrencylimits', '"db"'],
+            ]),
+          ),
+        ).filter((one) => one !== undefined),
     };
   };
   return {

@@ -35,7 +35,7 @@ export const idleReasons = {
   },
   'htcondor-idle-left-out': {
     meaning:
-      'A schedd has waiting jobs of more kinds than thresher compares in one look (5,000, shared out among their owners), jobs whose ads cannot be read or are too large, or jobs with which HTCondor fails or does not end when it evaluates what they ask for; or waiting jobs name more concurrency limits than thresher asks about. These jobs get no workers for now; one with which HTCondor fails is tried again after 20 looks.',
+      'A schedd has waiting jobs of more kinds than thresher compares in one look (5,000, shared out among their owners), jobs whose ads cannot be read or are too large, or jobs with which HTCondor fails or does not end when it evaluates what they ask for or matches them with a slot ad; or waiting jobs name more concurrency limits than thresher asks about. These jobs get no workers for now; one with which HTCondor fails is tried again after 20 looks.',
     remedy:
       'Mostly a job asks for something unique, such as its own number in `requirements`: see `condor_q -autocluster`. Else try `condor_q -better-analyze JOB`.',
   },

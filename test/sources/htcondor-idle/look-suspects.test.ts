@@ -62,7 +62,8 @@ describe('jobs about which HTCondor cannot be asked', () => {
 
   it('are found where there are few, without a question too much', async () => {
     for (const [count, questions] of [
-      [1, 1],
+      // A command may have failed for another reason: it fails twice.
+      [1, 2],
       [2, 3],
       [9, 11],
     ] as const) {
@@ -113,7 +114,8 @@ describe('jobs about which HTCondor cannot be asked', () => {
     const evil = jobsOf('eve', 100);
     await look([...evil, ...honest]);
     condor.isBad = () => false;
-    expect((await look([...evil, ...honest])).answers, 'at once').to.have.length(500);
+    for (let at = 0; at < 5; at++) await look(honest);
+    expect((await look([...evil, ...honest])).answers, 'soon').to.have.length(500);
     for (let at = 0; at < 40; at++) await look([]);
     await look([...evil, ...honest]);
     expect(asked).to.deep.equal([[...evil, ...honest]]);

@@ -72,7 +72,7 @@ function scheddWith({ ads, unsent = () => false, unevaluated = () => false }: Sc
   } as unknown as Matchmaker;
   const needs = new ScheddNeeds(client, matchmaker, () => now);
   const look = (more: Partial<typeof question> = {}) => needs.look({ ...question, ...more }, signal);
-  return { asked, client, look, add, names };
+  return { asked, client, look, add, names, needs };
 }
 
 const idsOf = ({ needs }: Awaited<ReturnType<ScheddNeeds['look']>>) =>
@@ -216,6 +216,45 @@ describe('what waiting jobs ask for', () => {
         if (at > 0) expect(needs.map(({ representative }) => representative.owner)).to.deep.equal(['ana']);
       }
     }
+  });
+
+  it('hole 8: is told by another job once no slot can be matched with one, and by another owner once his jobs have cost too much', async () => {
+    const group: Attributes = [...usual, ['autoclusterid', '7']];
+    const ads: Attributes[] = [[...group, ['owner', '"eve"']], group, [...group, ['owner', '"eve"']]];
+    for (const [how, jobs] of [
+      ['leaveOut', [3, 2]],
+      ['passOver', [3, 2]],
+    ] as const) {
+      const { look, needs } = scheddWith({ ads });
+      const standing: number[] = [];
+      for (let at = 0; at < 25; at++) {
+        const found = await look();
+        standing.push(...idsOf(found));
+        const [one] = found.needs;
+        if (at === 0 && one !== undefined) needs[how](one.representative, one.group.owners.keys());
+      }
+      expect([...new Set(standing)], how).to.deep.equal(jobs);
+      expect(standing, how).to.have.length(25);
+    }
+    // Where there is no other owner, his jobs go on to stand for the group.
+    const own = scheddWith({ ads: [group, group] });
+    await own.look();
+    own.asked.ads = 0;
+    for (let at = 0; at < 3; at++) {
+      const [one] = (await own.look()).needs;
+      expect(one?.group.count).to.equal(2);
+      if (one !== undefined) own.needs.passOver(one.representative, ['ana']);
+      expect(own.asked.ads, 'it is not read again').to.equal(0);
+    }
+    const single = scheddWith({ ads: [group] });
+    const counts: number[] = [];
+    for (let at = 0; at < 25; at++) {
+      const { needs, leftOut } = await single.look();
+      counts.push(leftOut);
+      const [one] = needs;
+      if (at === 0 && one !== undefined) single.needs.leaveOut(one.representative);
+    }
+    expect(counts).to.deep.equal([0, ...Array.from({ length: 19 }, () => 1), ...[0, 0, 0, 0, 0]]);
   });
 
   it('hole 8: is known of all jobs whatever names somebody gives to attributes', async () => {

@@ -1,6 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { AdText } from '../../../src/clients/htcondor/ad-text.ts';
+import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
+import type { LaidOutJobs } from '../../../src/clients/htcondor/matchmaker.ts';
+import type { Pool } from '../../../src/clients/htcondor/pool-client.ts';
 import type { Desk } from '../../../src/plugins/contracts/index.ts';
 import { explainDemand } from '../../../src/sources/htcondor-idle/explain.ts';
 import { PoolLooker } from '../../../src/sources/htcondor-idle/look/index.ts';
@@ -77,6 +81,37 @@ describe('an unknown part of a pool is never counted as zero', () => {
     const { requests, explained } = await seen(undefined, silent);
     expect(requests).to.equal(3);
     expect(explained).to.deep.include({ idle: 5, unservable: [], unknown: [] });
+  });
+
+  it('hole 8: jobs that HTCondor cannot match are left out, all others are known, and thresher says so', async () => {
+    const pool = scriptedPool(undefined, silent);
+    let asked = 0;
+    const withJobs = async <T>(ads: readonly AdText[], use: (laid: LaidOutJobs) => Promise<T>): Promise<T> =>
+      pool.matchmaker.withJobs(ads, (laid) =>
+        use({
+          values: laid.values.bind(laid),
+          matches: async (slot: AdText, signal: AbortSignal) => {
+            asked++;
+            if (ads.some((ad) => ad.get('requestcpus') === '4'))
+              throw new HTCondorError({ code: 'condor-timeout', message: 'no end', maybeDone: false });
+            return laid.matches(slot, signal);
+          },
+        } as unknown as LaidOutJobs),
+      );
+    const matchmaker = { withJobs } as unknown as Pool['matchmaker'];
+    const clock = new ManualClock();
+    const looker = new PoolLooker({ pool: { ...pool, matchmaker }, clock, factoryId: 'f1' });
+    const shape = { key: 'Q', queue: 'Q', resources: new Map(), oneJob: false, cost: 1, most: Infinity };
+    for (let look = 0; look < 3; look++) {
+      asked = 0;
+      const found = await looker.look([{ shape, ad: 'Cpus = 8\n' }], new AbortController().signal);
+      expect(found.needs.map(({ schedd, count }) => [schedd, count])).to.deep.equal([['s1', 2]]);
+      expect(found.unknown.map(({ part, name, reason }) => [part, name, reason.code])).to.deep.equal([
+        ['schedd', 's2', 'htcondor-idle-left-out'],
+      ]);
+      expect(found.unknown[0]?.reason.message).to.include('3 waiting jobs');
+      if (look > 0) expect(asked, 'another job does not stand for them either').to.equal(0);
+    }
   });
 
   for (const part of poolParts)

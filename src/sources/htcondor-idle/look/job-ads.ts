@@ -4,7 +4,7 @@ import type { HTCondorClient } from '../../../clients/htcondor/client.ts';
 import type { Matchmaker } from '../../../clients/htcondor/matchmaker.ts';
 import { type JobGroup, whereAmong } from './idle-jobs.ts';
 import { alwaysShown, mostNamed, requestsOf, usual } from './job-names.ts';
-import { type Suspect, Suspects } from './suspects.ts';
+import { LeftOut, type Suspect, Suspects } from './suspects.ts';
 
 /** A job that may stand for its group. */
 export interface Candidate extends Suspect {
@@ -61,28 +61,6 @@ const attribute = 50;
 /** Characters of the `ConcurrencyLimits` of a job; one with longer ones is left out. */
 const longestLimits = 1000;
 
-/** Looks for which a job stands for no group. */
-const looksWithout = 20;
-
-/** Jobs that are left out for some looks. */
-class LeftOut {
-  readonly #looks = new Map<string, number>();
-
-  next(): void {
-    for (const [key, left] of this.#looks)
-      if (left > 1) this.#looks.set(key, left - 1);
-      else this.#looks.delete(key);
-  }
-
-  add(key: string): void {
-    this.#looks.set(key, looksWithout);
-  }
-
-  has(key: string): boolean {
-    return this.#looks.has(key);
-  }
-}
-
 /** Asks for the ads of jobs that are to stand for a group. */
 export class JobAds {
   readonly #client: Pick<HTCondorClient, 'queueAds'>;
@@ -93,6 +71,8 @@ export class JobAds {
   readonly #hopeless = new LeftOut();
   /** Their owners: a job of another one stands for a group rather than the next one of theirs. */
   readonly #owners = new LeftOut();
+  /** Owners whose jobs are not asked about where they are matched. */
+  readonly #passedOver = new LeftOut();
   /** Characters of the ads that are kept, by owner. */
   readonly #kept = new Map<string, number>();
 
@@ -111,12 +91,15 @@ export class JobAds {
     this.#evaluating.forgive();
     this.#hopeless.next();
     this.#owners.next();
+    this.#passedOver.next();
   }
 
   /** The job that is to stand for a group: of an owner with no job that was left out or is asked about apart, if there is one. Undefined: none can. */
   choose({ key, owners }: JobGroup): Candidate | undefined {
     const rank = (owner: string) =>
-      Number(this.#owners.has(owner) || this.#sending.isApart(owner) || this.#evaluating.isApart(owner));
+      this.#passedOver.has(owner)
+        ? 2
+        : Number(this.#owners.has(owner) || this.#sending.isApart(owner) || this.#evaluating.isApart(owner));
     const sorted = [...owners].toSorted(([one], [other]) => rank(one) - rank(other));
     for (const [owner, { first, last }] of sorted)
       for (const job of [last, first])
@@ -143,16 +126,23 @@ export class JobAds {
     const short = sent.filter((one) => {
       const { owner, length } = one;
       const sum = (this.#kept.get(owner) ?? 0) + length;
-      if (sum > longestOfOwner) this.#leaveOut(one);
+      if (sum > longestOfOwner) this.leaveOut(one);
       else this.#kept.set(owner, sum);
       return sum <= longestOfOwner;
     });
     return this.#evaluate(short, foreign, signal);
   }
 
-  #leaveOut({ key, owner }: Candidate): void {
+  /** This job stands for no group for a while. */
+  leaveOut({ key, owner }: Candidate): void {
     this.#hopeless.add(key);
     this.#owners.add(owner);
+  }
+
+  /** A job of another owner stands for a group rather than one of this owner, for a while. @returns whether there is one */
+  passOver({ owner }: Candidate, owners: Iterable<string>): boolean {
+    this.#passedOver.add(owner);
+    return [...owners].some((one) => !this.#passedOver.has(one));
   }
 
   /** Their ads; none of a job that is not in the queue any more. */
@@ -170,9 +160,9 @@ export class JobAds {
     };
     const harmless = () => this.#client.queueAds('false', signal, () => undefined);
     const { answers, failed } = await this.#sending.ask(all, { ask, harmless });
-    for (const one of failed) this.#leaveOut(one);
+    for (const one of failed) this.leaveOut(one);
     return answers.flatMap(({ spared, ...one }) => {
-      if (spared === undefined) this.#leaveOut(one);
+      if (spared === undefined) this.leaveOut(one);
       return spared === undefined ? [] : [{ ...one, ...spared }];
     });
   }
@@ -203,9 +193,9 @@ export class JobAds {
       ask,
       harmless: () => valuesOf([new Map()]),
     });
-    for (const one of failed) this.#leaveOut(one);
+    for (const one of failed) this.leaveOut(one);
     return answers.flatMap(({ one, sizes }) => {
-      if (sizes === undefined) this.#leaveOut(one);
+      if (sizes === undefined) this.leaveOut(one);
       return sizes === undefined ? [] : [{ ...one, ...sizes }];
     });
   }

@@ -1,5 +1,5 @@
 import { type AdText, closureOf } from '../../../clients/htcondor/ad-text.ts';
-import { sign, type Signed } from './matching.ts';
+import { sign, type Signed } from './answers.ts';
 
 /** Attributes that tell jobs apart before the pool has a machine: only a negotiation with one makes autoclusters. */
 export const usual = [

@@ -1,19 +1,17 @@
-import { createHash } from 'node:crypto';
 import pMap from 'p-map';
-import { type AdText, closureOf, parseAds } from '../../../clients/htcondor/ad-text.ts';
+import { closureOf } from '../../../clients/htcondor/ad-text.ts';
 import type { Pool } from '../../../clients/htcondor/pool-client.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { toReason } from '../../../worker/errors.ts';
 import type { Matching, Need } from '../model.ts';
-import { concurrencyOf, requestOf } from '../request-sizes.ts';
 import { explainJob } from './explain.ts';
 import { freeOfLimits, limitsInTurns } from './limits.ts';
-import { MatchTable, sign, type Signed } from './matching.ts';
+import { MatchTable } from './matching.ts';
 import { lastNegotiation } from './negotiation.ts';
 import { askOwnStartds } from './own-startds.ts';
 import { amountsCompared, type PoolSlots, SlotReader } from './pool-slots.ts';
 import type { Explanation, Looker, PoolLook, Template, Unknown } from './result.ts';
-import { signedJob } from './job-names.ts';
+import { foreignTo, represent, type Represented, type Seen, seenTemplate } from './represented.ts';
 import { leftOut, type ScheddLook, ScheddNeeds, type ScheddQuestion } from './schedd-needs.ts';
 import { type KnownSchedd, ScheddList } from './schedds.ts';
 
@@ -24,19 +22,6 @@ export interface PoolLookerParts {
   readonly factoryId: string;
   /** Those whose jobs count; default: all of the collector. */
   readonly schedds?: readonly string[];
-}
-
-/** A template, read. */
-interface Seen {
-  readonly key: string;
-  readonly signed: Signed;
-}
-
-/** A need with the job that stands for it. */
-interface Represented {
-  readonly need: Need;
-  readonly signed: Signed;
-  readonly ad: AdText;
 }
 
 /** Schedds asked at once. */
@@ -65,7 +50,7 @@ export class PoolLooker implements Looker {
     this.#parts = parts;
     this.#list = new ScheddList(parts.schedds);
     this.#slots = new SlotReader(parts.pool, parts.factoryId);
-    this.#matches = new MatchTable(parts.pool.matchmaker);
+    this.#matches = new MatchTable(parts.pool.matchmaker, () => parts.clock.monotonic());
   }
 
   async look(templates: readonly Template[], signal: AbortSignal): Promise<PoolLook> {
@@ -107,8 +92,14 @@ export class PoolLooker implements Looker {
     let slots = first;
     if (this.#learn(looks, resources) && first !== undefined)
       slots = await attempt('slots', () => this.#slots.read(this.#wanted, this.#byAmount, signal));
-    const represented = this.#represent(looks, new Set([...foreign, ...(slots?.foreign ?? [])]));
-    await this.#match(represented, seen, slots, unknown, signal);
+    const all = represent(looks, new Set([...foreign, ...(slots?.foreign ?? [])]));
+    const represented = await this.#match(all, seen, slots, unknown, signal);
+    const judged = new Set(represented);
+    for (const { name, look } of looks) {
+      const missing = all.filter((one) => one.need.schedd === name && !judged.has(one));
+      const jobs = missing.reduce((sum, { need }) => sum + need.count, look.leftOut);
+      if (jobs > 0) unknown.push(leftOut(name, jobs));
+    }
     const needs = represented.map(({ need }) => need);
     const negotiators = 'part' in negotiation ? new Map<string, string>() : negotiation.negotiators;
     const limits = await freeOfLimits(pool, negotiators, limitsInTurns(needs), signal);
@@ -140,7 +131,7 @@ export class PoolLooker implements Looker {
     if (known !== undefined) return known;
     let explanation: Explanation | undefined;
     try {
-      explanation = await this.#parts.pool.matchmaker.withJobs([represented.ad], (job) =>
+      explanation = await this.#parts.pool.matchmaker.withJobs([represented.representative.ad], (job) =>
         explainJob(job, shapes, signal),
       );
     } catch {
@@ -169,7 +160,6 @@ export class PoolLooker implements Looker {
       this.#schedds.set(name, needs);
       try {
         const look = await needs.look({ ...question, startedAt }, signal);
-        if (look.leftOut > 0) unknown.push(leftOut(name, look.leftOut));
         return [{ name, look }];
       } catch (error) {
         signal.throwIfAborted();
@@ -197,48 +187,36 @@ export class PoolLooker implements Looker {
     return isNew;
   }
 
-  #represent(
-    looks: readonly { readonly name: string; readonly look: ScheddLook }[],
-    foreign: ReadonlySet<string>,
-  ): Represented[] {
-    return looks.flatMap(({ name, look }) =>
-      look.needs.map(({ group, representative }): Represented => {
-        const { ad, asked, limits } = representative;
-        const signed = signedJob(ad, foreign);
-        const owners = new Map([...group.owners].map(([owner, { count }]) => [owner, count]));
-        const need: Need = {
-          key: `${name}#${shortKey(group.key)}`,
-          schedd: name,
-          count: group.count,
-          owners,
-          ...requestOf(asked),
-          concurrency: concurrencyOf(limits),
-        };
-        return { need, signed, ad };
-      }),
-    );
-  }
-
+  /** @returns without those that HTCondor cannot match */
   async #match(
-    represented: readonly Represented[],
+    all: readonly Represented[],
     seen: readonly Seen[],
     slots: PoolSlots | undefined,
     unknown: Unknown[],
     signal: AbortSignal,
-  ): Promise<void> {
-    const jobs = represented.map(({ signed }) => signed);
+  ): Promise<readonly Represented[]> {
     const kinds = slots?.kinds ?? [];
-    const failures = await this.#matches.fill(
-      jobs,
-      [...seen.map(({ signed }) => signed), ...kinds.map(({ signed }) => signed)],
+    const { failures, hopeless, unasked } = await this.#matches.fill(
+      all.map(({ need, signed, representative }) => ({
+        ...signed,
+        owner: `${need.schedd} ${representative.owner}`,
+      })),
+      seen.map(({ signed }) => signed),
+      kinds.map(({ signed }) => signed),
       signal,
     );
+    for (const { need, signed, representative } of all) {
+      const schedd = this.#schedds.get(need.schedd);
+      if (hopeless.has(signed.signature)) schedd?.leaveOut(representative);
+      else if (unasked.has(signed.signature)) schedd?.passOver(representative, need.owners.keys());
+    }
     for (const { key, signed } of seen) {
       const reason = failures.get(signed.signature);
       if (reason !== undefined) unknown.push({ part: 'template', name: key, reason });
     }
     const reason = kinds.flatMap(({ signed }) => failures.get(signed.signature) ?? [])[0];
     if (reason !== undefined) unknown.push({ part: 'slots', name: '', reason });
+    return all.filter(({ signed }) => !hopeless.has(signed.signature) && !unasked.has(signed.signature));
   }
 
   #matching(
@@ -280,18 +258,6 @@ export class PoolLooker implements Looker {
     };
   }
 }
-
-function seenTemplate({ shape, ad }: Template): Seen {
-  const [read] = parseAds(ad);
-  return { key: shape.key, signed: sign(read ?? new Map<string, string>()) };
-}
-
-/** Attributes of jobs for which a slot looks. */
-const foreignTo = (slot: AdText) => closureOf(slot, ['requirements', 'start']).other;
-
-/** Values of jobs without an autocluster may be long. */
-const shortKey = (key: string) =>
-  /^\d+$/.test(key) ? key : `x${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
 
 /** ms UTC; undefined where the collector does not say. */
 async function collectorStart(pool: Pool, signal: AbortSignal): Promise<number | undefined> {

@@ -9,7 +9,7 @@ import {
 import { classAdName, whereIs } from '../../../clients/htcondor/classad.ts';
 import type { Pool } from '../../../clients/htcondor/pool-client.ts';
 import type { Resources, Space } from '../model.ts';
-import { sign, type Signed } from './matching.ts';
+import { sign, type Signed } from './answers.ts';
 
 /** A slot of the pool that is none of our workers'. */
 interface PoolSlot {

@@ -73,6 +73,20 @@ export class ScheddNeeds {
     }
   }
 
+  /** Another job is to stand for the group of this one, or none. */
+  leaveOut(one: Representative): void {
+    this.#ads.leaveOut(one);
+    this.#known.delete(one.group);
+  }
+
+  /**
+   * A job of another owner is to stand for the group of this one: other jobs of its owner have cost so much that it is not asked about.
+   * @param owners of the group
+   */
+  passOver(one: Representative, owners: Iterable<string>): void {
+    if (this.#ads.passOver(one, owners)) this.#known.delete(one.group);
+  }
+
   #ask({ cycle }: ScheddQuestion, signal: AbortSignal): Promise<IdleJobs> {
     const known = (key: string) => this.#known.get(key)?.job;
     return askIdleJobs(
@@ -152,6 +166,6 @@ function isWhole({ ad, without }: Representative, names: ReadonlySet<string>): b
 
 /** Says that jobs of a schedd are left out. */
 export function leftOut(name: string, jobs: number): Unknown {
-  const message = `${jobs} waiting jobs of schedd ${name} are left out: they are of more kinds than thresher compares, their ads are too large, or HTCondor cannot evaluate them`;
+  const message = `${jobs} waiting jobs of schedd ${name} are left out: they are of more kinds than thresher compares, their ads are too large, or HTCondor cannot evaluate them or others of their owners`;
   return { part: 'schedd', name, reason: { code: 'htcondor-idle-left-out', message } };
 }
