@@ -8,20 +8,38 @@ export const poolParts = [
 ] as const;
 export type PoolPart = (typeof poolParts)[number];
 
-/** Idle jobs of one schedd, all alike. */
-interface Jobs {
-  readonly count: number;
-  readonly cpus: number;
-}
+/** Of an idle job of user ana; each `autoclusterid` is a group. */
+export const idleJob = (attributes: Readonly<Record<string, string>>): AdText =>
+  new Map([
+    ...[
+      ['clusterid', '1'],
+      ['procid', '0'],
+      ['autoclusterid', '1'],
+      ['owner', '"ana"'],
+    ],
+    ...[
+      ['requirements', 'true'],
+      ['requestmemory', '100'],
+      ['concurrencylimits', '"db"'],
+    ],
+    ...Object.entries(attributes),
+  ] as [string, string][]);
+
+const alike = (count: number, requestcpus: string) =>
+  Array.from({ length: count }, (_, proc) => idleJob({ procid: `${proc}`, requestcpus }));
+
+/** Idle jobs by schedd. */
+export type IdleJobs = Readonly<Record<string, readonly AdText[]>>;
 
 /** One free slot of two cores takes the jobs of the first schedd; the jobs of the second need machines of their own. */
-const jobsOf: Readonly<Record<string, Jobs>> = { s1: { count: 2, cpus: 1 }, s2: { count: 3, cpus: 4 } };
+const usualJobs: IdleJobs = { s1: alike(2, '1'), s2: alike(3, '4') };
 
 /** Seconds. */
 const cycle = 1000;
 
-const daemons: Readonly<Record<string, readonly Record<string, unknown>[]>> = {
-  schedd: Object.keys(jobsOf).map((Name) => ({ Name, DaemonStartTime: 1 })),
+type Ads = Readonly<Record<string, readonly Record<string, unknown>[]>>;
+
+const daemons: Ads = {
   negotiator: [{ Name: 'n', MyAddress: '<n>', LastNegotiationCycleTime0: cycle }],
   collector: [{ StatsLastUpdateTime: 90_000, StatsLifetime: 80_000 }],
   slots: [],
@@ -54,7 +72,12 @@ export const silent: Failing = (part) => {
 export const takenForNone: Failing = (_part, zero) => zero;
 
 /** A pool in memory that always looks the same, but for one part that fails. */
-export function scriptedPool(failing: PoolPart | undefined, failed: Failing): Pool {
+export function scriptedPool(
+  failing: PoolPart | undefined,
+  failed: Failing,
+  jobs: IdleJobs = usualJobs,
+): Pool {
+  const all: Ads = { ...daemons, schedd: Object.keys(jobs).map((Name) => ({ Name, DaemonStartTime: 1 })) };
   const answer = <T>(part: PoolPart, zero: T, whole: () => T): T =>
     part === failing ? failed(part, zero) : whole();
   const matchmaker = {
@@ -73,32 +96,24 @@ export function scriptedPool(failing: PoolPart | undefined, failed: Failing): Po
       }),
   };
   const schedd = (name: string) => {
-    const { count, cpus } = jobsOf[name] ?? { count: 0, cpus: 0 };
+    const own = jobs[name] ?? [];
     const part = `queue ${name}` as PoolPart;
     return {
       queueLines: async (_where: string, _names: unknown, onJob: (values: readonly string[]) => void) => {
-        const jobs = answer(part, 0, () => count);
-        for (let proc = 0; proc < jobs; proc++)
-          onJob(['1', `${proc}`, '1', `${cycle - 1}`, 'undefined', '"ana"']);
+        for (const ad of answer(part, [], () => own)) {
+          const [cluster = '', proc = '', group = '', owner = ''] = [
+            ...['clusterid', 'procid', 'autoclusterid', 'owner'],
+          ].map((attribute) => ad.get(attribute));
+          onJob([cluster, proc, group, `${cycle - 1}`, 'undefined', owner]);
+        }
       },
       queueAds: async <T>(_where: string, _signal: unknown, read: (ad: AdText) => T | undefined) =>
-        Array.from({ length: count }, (_, proc) =>
-          read(
-            new Map([
-              ['clusterid', '1'],
-              ['procid', `${proc}`],
-              ['requirements', 'true'],
-              ['requestcpus', `${cpus}`],
-              ['requestmemory', '100'],
-              ['concurrencylimits', '"db"'],
-            ]),
-          ),
-        ).filter((one) => one !== undefined),
+        own.map(read).filter((one) => one !== undefined),
     };
   };
   return {
     ads: async <T>(kind: string, _question: AdQuestion, read: (ad: Record<string, unknown>) => T) =>
-      answer(`status ${kind}` as PoolPart, [], () => daemons[kind] ?? []).flatMap((ad) => read(ad) ?? []),
+      answer(`status ${kind}` as PoolPart, [], () => all[kind] ?? []).flatMap((ad) => read(ad) ?? []),
     adTexts: async <T>(kind: string, _question: AdQuestion, read: (ad: AdText) => T) =>
       answer(`text ${kind}` as PoolPart, [], () => [freeSlot]).map((ad) => read(ad)),
     configuration: async () =>

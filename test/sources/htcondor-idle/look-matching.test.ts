@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AdText } from '../../../src/clients/htcondor/ad-text.ts';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import type { Matchmaker } from '../../../src/clients/htcondor/matchmaker.ts';
-import { sign } from '../../../src/sources/htcondor-idle/look/answers.ts';
+import { sign, type Signed } from '../../../src/sources/htcondor-idle/look/answers.ts';
 import { type Matched, MatchTable } from '../../../src/sources/htcondor-idle/look/matching.ts';
 import { rejection } from '../../support/kubernetes-client.ts';
 
@@ -30,16 +30,20 @@ function tableWith(pairs: {
   takes?: number;
   isBroken?: boolean;
   takesLong?: (job: AdText) => boolean;
+  slotsOf?: (look: number) => readonly Signed[];
 }) {
   let now = 0;
   let atOnce = 0;
-  const asked = { endless: 0, laidOut: 0, all: 0, endlessAtOnce: 0 };
+  let looks = 0;
+  const none = { endless: 0, laidOut: 0, all: 0, endlessAtOnce: 0, templates: 0 };
+  const asked = { ...none };
   const matchmaker = {
     withJobs: async (ads: readonly AdText[], use: (laid: object) => unknown) => {
       asked.laidOut++;
       return use({
         matches: async (slot: AdText) => {
           asked.all++;
+          if (slot.has('template')) asked.templates++;
           now += pairs.takes ?? 0;
           if (pairs.takesLong !== undefined && ads.some(pairs.takesLong)) now += 2200;
           if (pairs.isBroken === true) {
@@ -61,9 +65,10 @@ function tableWith(pairs: {
   } as unknown as Matchmaker;
   const table = new MatchTable(matchmaker, () => now);
   const fill = async (jobs: readonly Matched[], stop = signal) => {
-    Object.assign(asked, { endless: 0, laidOut: 0, all: 0, endlessAtOnce: 0 });
+    Object.assign(asked, none);
     const begun = now;
-    const { failures, hopeless, unasked } = await table.fill(jobs, templates, slots, stop);
+    const pool = pairs.slotsOf?.(looks++) ?? slots;
+    const { failures, hopeless, unasked } = await table.fill(jobs, templates, pool, stop);
     return {
       failures: [...failures].map(([slot, { code }]) => ({ slot, code })),
       hopeless: jobs.filter(({ signature }) => hopeless.has(signature)),
@@ -172,16 +177,83 @@ describe('which jobs match which slots', () => {
 
   it('hole 8: is known of what two users want alike, whatever else one of them has', async () => {
     const evil = jobsOf('eve', 500);
-    const { fill, taken } = tableWith({ endless: isOf('eve') });
-    const shared = honest[0];
-    if (shared === undefined) throw new Error('no job');
-    await fill(evil);
-    for (const jobs of [
-      [{ ...shared, owner: 'eve' }, ...honest],
-      [...honest, { ...shared, owner: 'eve' }],
-    ])
-      expect((await fill([...evil, ...jobs])).unasked).not.to.deep.include(shared);
-    expect(taken(honest)).to.equal(300);
+    const bad = jobOf('eve', 'new');
+    for (const isFirst of [true, false]) {
+      const { fill, taken } = tableWith({ endless: isOf('eve') });
+      await fill(evil);
+      const shared = jobOf('ana', 'shared');
+      const hers = { ...shared, owner: 'eve' };
+      const found = await fill([...evil, bad, ...(isFirst ? [hers, shared] : [shared, hers])]);
+      expect(found.unasked).not.to.deep.include(shared);
+      expect(taken([shared])).to.equal(1);
+    }
+  });
+
+  it('hole 8: is asked of templates as before where only slots of the pool have no end with the jobs of somebody', async () => {
+    const { fill, taken, asked } = tableWith({
+      endless: (job, slot) => isOf('eve')(job) && slot.has('slot'),
+    });
+    for (let look = 0; look < 5; look++) {
+      const added = ['ana', 'eve'].map((owner) => jobOf(owner, `of look ${look}`));
+      const jobs = [...honest, ...jobsOf('eve', 500), ...added];
+      expect(await fill(jobs)).to.deep.include({ hopeless: [], unasked: [] });
+      expect([taken(jobs, templates), asked.templates]).to.deep.equal([802, 2]);
+    }
+  });
+
+  it('hole 8: is known for good slots beside many that have no end, also if those change in each look', async () => {
+    const good = Array.from({ length: 48 }, (_, at) => signed({ slot: `good ${at}` }));
+    const endless: Pairs = (_, slot) => slot.has('load');
+    for (const [bad, isChanging, least] of [
+      [5, true, 60],
+      [12, true, 40],
+      [12, false, 55],
+    ] as const) {
+      const slotsOf = (look: number) => [
+        ...Array.from({ length: bad }, (_, at) =>
+          signed({ slot: `bad ${at}`, load: isChanging ? `${look}` : '' }),
+        ),
+        ...good,
+      ];
+      const { fill, taken } = tableWith({ endless, slotsOf });
+      let jobs = jobsOf('ana', 50);
+      let took = 0;
+      let known = 0;
+      for (let look = 0; look < 60; look++) {
+        jobs = [...jobs, jobOf('ana', `of look ${look}`)];
+        took += (await fill(jobs)).took;
+        expect(taken(jobs, templates)).to.equal(jobs.length);
+        if (taken(jobs, good) === jobs.length) known++;
+      }
+      expect(known, `looks after which all was known beside ${bad}`).to.be.least(least);
+      expect(took / 60, 's in each look').to.be.below(130);
+    }
+  });
+
+  it('is asked of all slots at once again, also of one that had no end, once it has', async () => {
+    const pairs: { endless: Pairs } = { endless: (_, slot) => isSlot(slot, 7) };
+    const { fill, taken, asked } = tableWith(pairs);
+    let jobs = jobsOf('ana', 50);
+    for (let look = 0; look < 5; look++) {
+      jobs = [...jobs, jobOf('ana', `of look ${look}`)];
+      await fill(jobs);
+      expect(asked.endless, 'it is asked about after the others').to.be.below(5);
+    }
+    pairs.endless = ofNobody;
+    for (let look = 0; look < 10; look++) await fill(jobs);
+    expect(taken(jobs)).to.equal(jobs.length);
+    for (let look = 0; look < 20; look++) await fill(jobs);
+    await fill([...jobs, jobOf('ana', 'new')]);
+    expect(asked.laidOut, 'for the first slot of each kind, and for the others together').to.equal(4);
+  });
+
+  it('hole 8: is asked by one question at a time as soon as one of four fails', async () => {
+    const endless: Pairs = (job, slot) => job.get('owner') === `user${slot.get('slot')}`;
+    const { fill, asked } = tableWith({ endless });
+    const jobs = slots.map((_, at) => jobOf(`user${at}`, 'bad'));
+    await fill(jobs);
+    // Four together; for each slot with all, apart, and again, but for the last, where all is only his.
+    expect([asked.endless, asked.endlessAtOnce]).to.deep.equal([4 + 3 * 20 - 1, 4]);
   });
 
   it('hole 8: is known for all other slots, and of all jobs, where a slot or a template has no end with the jobs of many', async () => {

@@ -28,7 +28,7 @@ function suspectsOn(condor: Condor) {
   const question = {
     ask: async (some: readonly Suspect[]) => {
       asked.push([...some]);
-      if (condor.slow !== undefined && some.some(condor.slow)) now += 40_000;
+      for (const job of some) now += condor.takes?.(job) ?? 0;
       if (!some.some(condor.isBad)) return some;
       if (code === 'condor-timeout') now += 15_000;
       throw failure(code);
@@ -42,7 +42,7 @@ function suspectsOn(condor: Condor) {
     const { answers, failed } = await suspects.ask(jobs, question);
     return { answers, failed, took: (now - begun) / 1000 };
   };
-  return { look, asked };
+  return { look, asked, costOf: (owner: string) => suspects.costOf(owner) / 1000 };
 }
 
 describe('jobs about which HTCondor cannot be asked', () => {
@@ -122,7 +122,7 @@ describe('jobs about which HTCondor cannot be asked', () => {
   });
 
   it('are suspect as well where they only take long', async () => {
-    const condor: Condor = { isBad: () => false, slow: ({ owner }) => owner === 'eve' };
+    const condor: Condor = { isBad: () => false, takes: ({ key }) => (key === 'eve0' ? 40_000 : 0) };
     const { look } = suspectsOn(condor);
     let took = 0;
     for (let at = 0; at < 100; at++) {
@@ -131,6 +131,59 @@ describe('jobs about which HTCondor cannot be asked', () => {
       took += found.took;
     }
     expect(took / 100, 's in each look').to.be.below(25);
+  });
+
+  it('cost their owner what was asked about them in vain, and nobody else anything', async () => {
+    const one = suspectsOn({ isBad: ({ key }) => key === 'eve0' });
+    await one.look([...honest, ...jobsOf('eve', 1)]);
+    expect(['eve', 'ana', 'ben'].map(one.costOf), 'with all, apart, and again').to.deep.equal([45, 0, 0]);
+    const two = suspectsOn({ isBad: ({ key }) => key === 'eve0' || key === 'mal0' });
+    await two.look([...honest, ...jobsOf('eve', 1), ...jobsOf('mal', 1)]);
+    expect(['eve', 'mal', 'ana', 'ben'].map(two.costOf)).to.deep.equal([37.5, 37.5, 0, 0]);
+  });
+
+  it('cost something also where HTCondor crashes at once', async () => {
+    const { look, asked } = suspectsOn({ isBad: ({ owner }) => owner === 'eve', code: 'condor-failed' });
+    await look([...jobsOf('eve', 5000), ...honest]);
+    expect(asked.length).to.be.below(310);
+  });
+
+  it('are those alone with which it fails twice', async () => {
+    const condor: Condor = { isBad: ({ owner }) => owner === 'eve' };
+    const { look, asked } = suspectsOn(condor);
+    await look([...honest, ...jobsOf('eve', 1)]);
+    condor.isBad = ({ key }) => key === 'unlucky' && asked.length < 2;
+    const unlucky = { owner: 'eve', key: 'unlucky' };
+    expect(await look([unlucky])).to.deep.include({ answers: [unlucky], failed: [] });
+  });
+
+  it('take long by 2 s together, and by 0.5 s apart, unless the machine does for anything', async () => {
+    for (const [seconds, isApart] of [
+      [1.9, false],
+      [2.1, true],
+    ] as const) {
+      const { look, asked } = suspectsOn({
+        isBad: () => false,
+        takes: ({ key }) => (key === 'eve0' ? seconds * 1000 : 0),
+      });
+      const jobs = [...honest, ...jobsOf('eve', 1)];
+      await look(jobs);
+      await look(jobs);
+      expect(asked.length, `${seconds} s`).to.equal(isApart ? 3 : 1);
+    }
+    const condor: Condor = { isBad: ({ owner }) => owner === 'eve' };
+    const { look, costOf } = suspectsOn(condor);
+    await look(jobsOf('eve', 1));
+    condor.isBad = () => false;
+    condor.takes = () => 600;
+    const before = costOf('eve');
+    await look(jobsOf('eve', 1));
+    expect(costOf('eve')).to.be.closeTo(before - 10 + 0.6, 0.01);
+    // HTCondor says nothing about anything: who knows why it took long.
+    condor.isDown = true;
+    condor.takes = () => 40_000;
+    await look(jobsOf('eve', 1));
+    expect(costOf('eve')).to.be.closeTo(before - 20 + 0.6, 0.01);
   });
 
   it('are none where HTCondor does not answer about something harmless, also if it did a moment before', async () => {

@@ -14,6 +14,8 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { ownQueue, recordingLog, requirements } from '../../support/samples.ts';
 import {
   type Failing,
+  idleJob,
+  type IdleJobs,
   type PoolPart,
   poolParts,
   scriptedPool,
@@ -83,37 +85,6 @@ describe('an unknown part of a pool is never counted as zero', () => {
     expect(explained).to.deep.include({ idle: 5, unservable: [], unknown: [] });
   });
 
-  it('hole 8: jobs that HTCondor cannot match are left out, all others are known, and thresher says so', async () => {
-    const pool = scriptedPool(undefined, silent);
-    let asked = 0;
-    const withJobs = async <T>(ads: readonly AdText[], use: (laid: LaidOutJobs) => Promise<T>): Promise<T> =>
-      pool.matchmaker.withJobs(ads, (laid) =>
-        use({
-          values: laid.values.bind(laid),
-          matches: async (slot: AdText, signal: AbortSignal) => {
-            asked++;
-            if (ads.some((ad) => ad.get('requestcpus') === '4'))
-              throw new HTCondorError({ code: 'condor-timeout', message: 'no end', maybeDone: false });
-            return laid.matches(slot, signal);
-          },
-        } as unknown as LaidOutJobs),
-      );
-    const matchmaker = { withJobs } as unknown as Pool['matchmaker'];
-    const clock = new ManualClock();
-    const looker = new PoolLooker({ pool: { ...pool, matchmaker }, clock, factoryId: 'f1' });
-    const shape = { key: 'Q', queue: 'Q', resources: new Map(), oneJob: false, cost: 1, most: Infinity };
-    for (let look = 0; look < 3; look++) {
-      asked = 0;
-      const found = await looker.look([{ shape, ad: 'Cpus = 8\n' }], new AbortController().signal);
-      expect(found.needs.map(({ schedd, count }) => [schedd, count])).to.deep.equal([['s1', 2]]);
-      expect(found.unknown.map(({ part, name, reason }) => [part, name, reason.code])).to.deep.equal([
-        ['schedd', 's2', 'htcondor-idle-left-out'],
-      ]);
-      expect(found.unknown[0]?.reason.message).to.include('3 waiting jobs');
-      if (look > 0) expect(asked, 'another job does not stand for them either').to.equal(0);
-    }
-  });
-
   for (const part of poolParts)
     it(`${part}: nothing grows because of it, nothing is called unservable, and thresher says so`, async () => {
       expect(await broken(part, silent)).to.deep.equal([]);
@@ -124,4 +95,93 @@ describe('an unknown part of a pool is never counted as zero', () => {
     it(`${part}: a planted violation, which takes it for none, is seen`, async () => {
       expect(await broken(part, takenForNone)).not.to.deep.equal([]);
     });
+});
+
+describe('jobs that HTCondor cannot match', () => {
+  /** Looks at a pool with these jobs; of those that ask for 4 cores no question has an end. */
+  function poolWith(jobs?: IdleJobs) {
+    const pool = scriptedPool(undefined, silent, jobs);
+    const clock = new ManualClock();
+    const asked = { count: 0 };
+    const withJobs = async <T>(ads: readonly AdText[], use: (laid: LaidOutJobs) => Promise<T>): Promise<T> =>
+      pool.matchmaker.withJobs(ads, (laid) =>
+        use({
+          values: laid.values.bind(laid),
+          matches: async (slot: AdText, signal: AbortSignal) => {
+            asked.count++;
+            if (!ads.some((ad) => ad.get('requestcpus') === '4')) return laid.matches(slot, signal);
+            await clock.advance(15_000);
+            throw new HTCondorError({ code: 'condor-timeout', message: 'no end', maybeDone: false });
+          },
+        } as unknown as LaidOutJobs),
+      );
+    const matchmaker = { withJobs } as unknown as Pool['matchmaker'];
+    const looker = new PoolLooker({ pool: { ...pool, matchmaker }, clock, factoryId: 'f1' });
+    const shape = { key: 'Q', queue: 'Q', resources: new Map(), oneJob: false, cost: 1, most: Infinity };
+    const look = async () => {
+      asked.count = 0;
+      const found = await looker.look([{ shape, ad: 'Cpus = 8\n' }], new AbortController().signal);
+      return {
+        needs: found.needs.map(({ schedd, count }) => [schedd, count]),
+        unknown: found.unknown.map(({ name, reason }) => `${name} ${reason.code}: ${reason.message}`),
+        asked: asked.count,
+      };
+    };
+    return look;
+  }
+
+  const endless = { requestcpus: '4' };
+  /** Each a group of its own. */
+  const endlessOf = (owner: string, count: number, cluster: number) =>
+    Array.from({ length: count }, (_, at) =>
+      idleJob({
+        ...endless,
+        owner,
+        clusterid: `${cluster + at}`,
+        autoclusterid: `${cluster + at}`,
+        requestdisk: `${at}`,
+      }),
+    );
+
+  it('hole 8: are left out, all others are known, and thresher says so', async () => {
+    const look = poolWith();
+    for (let at = 0; at < 3; at++) {
+      const { needs, unknown, asked } = await look();
+      expect(needs).to.deep.equal([['s1', 2]]);
+      expect(unknown).to.have.length(1);
+      expect(unknown[0]).to.match(/^s2 htcondor-idle-left-out: 3 waiting jobs/);
+      if (at > 0) expect(asked, 'another job does not stand for them either').to.equal(0);
+    }
+  });
+
+  it('hole 8: have another job of their group stand for it at the next look', async () => {
+    const look = poolWith({ s1: [idleJob({ requestcpus: '1' }), idleJob({ ...endless, procid: '1' })] });
+    expect(await look()).to.deep.include({ needs: [] });
+    expect(await look()).to.deep.include({ needs: [['s1', 2]], unknown: [] });
+  });
+
+  it('hole 8: hide no job of the same name on another schedd', async () => {
+    const plain = Array.from({ length: 5 }, (_, at) =>
+      idleJob({
+        owner: '"eve"',
+        clusterid: `${at}`,
+        autoclusterid: `${at}`,
+        requestcpus: '2',
+        requestdisk: `${at}`,
+      }),
+    );
+    const look = poolWith({ s1: endlessOf('"eve"', 100, 1), s2: plain });
+    const { needs, unknown } = await look();
+    expect(needs).to.deep.equal(plain.map(() => ['s2', 1]));
+    expect(unknown).to.have.length(1);
+  });
+
+  it('hole 8: hide no job of others in a group, where their owner has so many that no more of his are asked about', async () => {
+    const shared = ['"eve"', '"ana"'].map((owner, at) =>
+      idleJob({ owner, clusterid: '900', procid: `${at}`, autoclusterid: '900', requestcpus: '2' }),
+    );
+    const look = poolWith({ s1: [...endlessOf('"eve"', 60, 1), ...endlessOf('"ana"', 1, 500), ...shared] });
+    expect(await look(), 'a job of hers stands for them').to.deep.include({ needs: [] });
+    expect(await look()).to.deep.include({ needs: [['s1', 2]] });
+  });
 });
