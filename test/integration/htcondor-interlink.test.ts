@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readSidecarConfig, sidecarFiles } from '../../src/daemon/interlink/daemon-files.ts';
+import { privateDirectory } from '../../src/sources/interlink/pod/report.ts';
 import { PodFiles } from '../../src/sources/interlink/pods/pod-files.ts';
 import { podOf } from '../support/interlink-client.ts';
 import { dataRoot, untilListening } from '../support/interlink-site.ts';
@@ -141,5 +142,39 @@ describe('outputs of Pods of interLink that another user writes, below a daemon 
     const error = await rejection(new PodFiles(root, log).prepare([uid]));
     expect(error).to.have.property('code', 'interlink-files');
     expect(String(error)).to.contain('output-user is not UID:GID');
+  });
+
+  it('hole 2: are removed with his rights alone, also what he cannot enter, and what is not his stays and is named', async () => {
+    const top = temporaryDirectory();
+    const [root, victim] = [join(top, 'data'), join(top, 'victim')];
+    for (const directory of [root, join(root, 'output'), victim]) mkdirSync(directory, { mode: 0o700 });
+    chmodSync(top, 0o711);
+    chownSync(join(root, 'output'), jobs, jobs);
+    const files = new PodFiles(root, recordingLog());
+    await files.prepare([uid]);
+    const directory = files.outputOf(uid);
+    const closed = join(directory, privateDirectory, 'closed');
+    const fill = () => {
+      asJob(() => {
+        mkdirSync(closed, { recursive: true });
+        writeFileSync(join(closed, '-file'), '');
+        symlinkSync(victim, join(closed, 'link'));
+        chmodSync(closed, 0);
+      });
+    };
+    fill();
+    await files.wipe(uid);
+    expect([readdirSync(directory), ownerOf(victim)]).to.deep.equal([[], 0]);
+    await files.wipe(uid);
+    fill();
+    await files.remove(uid);
+    await files.remove(uid);
+    expect(readdirSync(join(root, 'output'))).to.deep.equal([]);
+    await files.prepare([uid]);
+    const roots = join(directory, 'of root');
+    mkdirSync(roots, { mode: 0o700 });
+    writeFileSync(join(roots, 'file'), '');
+    expect(String(await rejection(files.remove(uid)))).to.match(/ENOTEMPTY/);
+    expect(readdirSync(roots), "root's rights were not used").to.deep.equal(['file']);
   });
 });

@@ -248,7 +248,7 @@ describe('which jobs match which slots', () => {
   });
 
   it('hole 8: is asked by one question at a time as soon as one of four fails', async () => {
-    const endless: Pairs = (job, slot) => job.get('owner') === `user${slot.get('slot')}`;
+    const endless: Pairs = (job, slot) => job.get('owner') === `user${slot.get('slot') ?? ''}`;
     const { fill, asked } = tableWith({ endless });
     const jobs = slots.map((_, at) => jobOf(`user${at}`, 'bad'));
     await fill(jobs);

@@ -14,8 +14,8 @@ interface Condor {
   /** Whether a question about this one fails. */
   isBad: (job: Suspect) => boolean;
   readonly code?: Code;
-  /** Whether a question about this one takes 40 s. */
-  slow?: (job: Suspect) => boolean;
+  /** ms that this one adds to what a question takes. */
+  takes?: (job: Suspect) => number;
   isDown?: boolean;
 }
 

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 /**
  * Reads archives of `tar`: those of GNU tar, of busybox and of bsdtar, in the formats ustar, GNU and pax. The archive comes from the
  * machine of a job, so every part of it may be wrong.
@@ -98,7 +100,7 @@ export class TarReader {
 
   async #text(size: number): Promise<string> {
     if (size > longestName) throw new WrongArchive(`a name in it has ${size} bytes`);
-    const text = (await this.#bytes.exactly(size)).toString('utf8');
+    const text = textOf(await this.#bytes.exactly(size));
     await this.#bytes.skip((blockSize - (size % blockSize)) % blockSize);
     return text;
   }
@@ -146,8 +148,11 @@ function requireSum(header: Buffer): void {
 function textIn(header: Buffer, at: number, length: number): string {
   const field = header.subarray(at, at + length);
   const end = field.indexOf(0);
-  return field.subarray(0, end < 0 ? length : end).toString('utf8');
+  return textOf(field.subarray(0, end < 0 ? length : end));
 }
+
+/** Names of files are bytes: what is no UTF-8 is read byte by byte, so that no two names become the same. */
+const textOf = (bytes: Buffer) => bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
 
 function numberIn(header: Buffer, at: number, length: number): number {
   const field = header.subarray(at, at + length);

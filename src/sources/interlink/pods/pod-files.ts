@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Stats } from 'node:fs';
-import { chmod, chown, lchown, lstat, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, chown, lchown, lstat, mkdir, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../../plugins/contracts/index.ts';
 import { hasCode, syncToDisk, writeFileAtomically } from '../../../util/files.ts';
@@ -173,7 +175,7 @@ export class PodFiles {
   async wipe(uid: string): Promise<void> {
     const directory = join(this.outputOf(uid), privateDirectory);
     try {
-      await removeAll(directory);
+      await removeAll(directory, this.#writer);
     } catch (error) {
       this.#log.error('files of a Pod that may hold Secrets cannot be removed', {
         directory,
@@ -186,7 +188,7 @@ export class PodFiles {
   async remove(uid: string): Promise<void> {
     const file = this.#fileOf(uid);
     try {
-      await removeAll(this.outputOf(uid));
+      await removeAll(this.outputOf(uid), this.#writer);
       await rm(file, { force: true });
       await syncToDisk(this.#pods);
     } catch (error) {
@@ -274,16 +276,32 @@ function versionOf({ mtimeMs: time, ino: inode, size }: Stats): ReportVersion {
   return { time, inode, size };
 }
 
-/** A job may leave directories that their owner cannot enter. */
-async function removeAll(directory: string): Promise<void> {
+/**
+ * Removes a directory in which a job may still write. Jobs leave directories that their owner cannot enter.
+ * @param user of the jobs, if it is another one: all is removed with his rights, since he may put a link in the place of a directory meanwhile
+ */
+async function removeAll(directory: string, user?: Writer): Promise<void> {
+  if (user !== undefined) {
+    await removeAs(user, directory);
+    return;
+  }
   try {
     await rm(directory, { recursive: true, force: true });
   } catch (error) {
     if (!hasCode(error, 'EACCES', 'EPERM', 'ENOTEMPTY')) throw error;
-    // Root enters them all, and a job that still writes could put a link in the place of one.
     if (!isRoot()) await openUp(directory);
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+async function removeAs({ uid, gid }: Writer, directory: string): Promise<void> {
+  const script = 'chmod -R u+rwx "$1"; rm -rf "$1"';
+  const removing = spawn('/bin/sh', ['-c', script, 'sh', directory], { uid, gid, cwd: '/', stdio: 'ignore' });
+  await once(removing, 'close');
+  // The directory itself stands in one of root's. What its owner could not remove keeps it, and the error says so.
+  await rmdir(directory).catch((error: unknown) => {
+    if (!hasCode(error, 'ENOENT')) throw error;
+  });
 }
 
 async function openUp(directory: string): Promise<void> {

@@ -46,6 +46,17 @@ describe('the archive of a job', () => {
       expect(readFileSync(join(directory, name), 'utf8')).to.equal('long\n');
     });
 
+  for (const format of ['gnu', 'posix'])
+    it(`keeps files apart whose names are no UTF-8 in the format ${format}`, async () => {
+      const long = 'l'.repeat(110);
+      // The bytes of ä and ö in ISO 8859-1.
+      const script = `a=$(printf "\\344"); o=$(printf "\\366"); for i in $a $o ${long}$a ${long}$o; do echo $i > $i; done`;
+      const { directory, files } = await unpacked(archiveOf(script, `--format=${format}`));
+      expect(files).to.equal(4);
+      expect(readdirSync(directory).sort()).to.deep.equal([`${long}ä`, `${long}ö`, 'ä', 'ö']);
+      expect(readFileSync(join(directory, 'ä'), 'latin1')).to.equal('ä\n');
+    });
+
   it('leaves out links, pipes and all that lies behind a link', async () => {
     const script = 'ln -s /etc/passwd link; ln -s / root; mkfifo pipe; echo 1 > file; chmod 4777 file';
     const { directory, leftOut } = await unpacked(archiveOf(script));
