@@ -1,11 +1,36 @@
 # shellcheck shell=sh
 # Part of the runner of a Pod (run.sh): probes and hooks inside of a container that runs, among its processes.
 #
-# An apptainer without setuid makes a user namespace, which its user may enter: nsenter does it in milliseconds, with the environment and the
-# directory of the container's program. Elsewhere a probe is a second container of the same image (container.sh), with the same /tmp and volumes.
+# An apptainer without setuid makes a user namespace, which its user may enter: nsenter does it in milliseconds, with the directory of the
+# container's program. That program has its environment as it likes, and programs of the machine do what theirs says: so only a shell of
+# the image, which the container's own /bin/sh is, reads it. Elsewhere a probe is a second container of the same image (container.sh), with
+# the same /tmp and volumes.
 
-# Variables by which programs load code, or open files, before they do anything of their own. Its user's program has them as it likes.
-il_loaders='LD_|GLIBC_TUNABLES=|GCONV_PATH=|LOCPATH=|NLSPATH=|MALLOC_|TZDIR=|HOSTALIASES='
+# What that shell does: it takes the environment from descriptor 3, a line for each variable as printf's %b writes it, and becomes the command.
+il_opener='
+unset PATH PWD OLDPWD SHLVL
+il_odd=
+while IFS= read -r il_line; do
+  case $il_line in
+    *\\*)
+      il_line=$(printf "%b." "$il_line")
+      il_line=${il_line%.}
+      ;;
+  esac
+  case ${il_line%%=*} in
+    "$il_line" | *%%) ;;
+    # No shell can export these, or it has its own of that name: a program does.
+    "" | *[!A-Za-z0-9_]* | [0-9]* | il_* | UID | EUID | GID | PPID | BASH* | SHELLOPTS | IFS | OPT* | _ | RANDOM | SRANDOM | SECONDS | GROUPS | HISTCMD | LINENO | DIRSTACK | FUNCNAME | PIPESTATUS | EPOCH* | COMP_*)
+      il_odd=yes
+      set -- "$il_line" "$@"
+      ;;
+    *) export "$il_line" ;;
+  esac
+done <&3
+exec 3<&-
+# A name may look like an option.
+[ -z "$il_odd" ] || set -- env -- "$@"
+exec "$@"'
 
 # find_program NUMBER: gives il_program the first process of the container's program. 1: there is no way in; 2: not yet.
 find_program() {
@@ -23,9 +48,16 @@ find_program() {
   if is_starter "$il_child"; then first_child "$il_child" || return 2; fi
   ! is_starter "$il_child" || return 2
   il_program=$il_child
-  # Programs of the machine would have these too, until they are in the container.
-  ! tr '\000' '\n' 2>/dev/null <"/proc/$il_program/environ" | grep -Eq "^($il_loaders)" || return 1
-  "$il_nsenter" -t "$il_program" --user --preserve-credentials true 2>/dev/null || return 1
+  (inside_of "$il_program" 5 /bin/sh -c :) </dev/null 2>/dev/null || return 1
+}
+
+# inside_of PID LIMIT COMMAND...: becomes the command, among the processes of container process PID and in its files, with an end after LIMIT
+# seconds.
+inside_of() {
+  il_pid=$1
+  il_limit=$2
+  shift 2
+  exec env -i "PATH=$PATH" timeout -s KILL "$il_limit" "$il_nsenter" -t "$il_pid" --user --preserve-credentials --mount --pid --ipc --root --wd -- "$@"
 }
 
 first_child() {
@@ -62,10 +94,10 @@ way_in() {
 # enter NUMBER ACTION LIMIT: becomes the command of the action, inside of process il_program, with an end after LIMIT seconds.
 enter() {
   il_want=word-$2
-  set -- "$1" "$(command -v timeout)" -s KILL "$3" "$il_nsenter" -t "$il_program" --user --preserve-credentials --mount --pid --ipc --root --wd --
+  il_limit=$3
   il_environ=$pod/work/$1.$il_want.environ
   il_words=$payload/c$1
-  shift
+  set --
   while IFS= read -r il_line; do
     case $il_line in
       "$il_want "*)
@@ -74,32 +106,7 @@ enter() {
         ;;
     esac
   done <"$il_words"
-  # A file, since the variables are for this shell.
-  tr '\n\000' '\001\n' <"/proc/$il_program/environ" >"$il_environ" || return 125
-  # It may have changed since way_in looked.
-  ! grep -Eq "^($il_loaders)" "$il_environ" || return 125
   il_newline=$(printf '\001')
-  il_env=$(command -v env)
-  il_tr=$(command -v tr)
-  il_odd=
-  while IFS= read -r il_line; do
-    case $il_line in
-      *"$il_newline"*)
-        il_line=$(printf '%s.' "$il_line" | "$il_tr" '\001' '\n')
-        il_line=${il_line%.}
-        ;;
-    esac
-    case ${il_line%%=*} in
-      *%%) ;;
-      # By PATH this shell would find its own programs in a volume.
-      '' | *[!A-Za-z0-9_]* | [0-9]* | il_* | PATH | UID | EUID | GID | PPID | BASH* | SHELLOPTS | IFS | OPT* | _ | RANDOM | SECONDS | GROUPS)
-        il_odd=yes
-        set -- "$il_line" "$@"
-        ;;
-      *) export "$il_line" ;;
-    esac
-  done <"$il_environ"
-  # A name may look like an option.
-  [ -z "$il_odd" ] || set -- "$il_env" -- "$@"
-  exec "$@"
+  tr '\n\000' '\001\n' <"/proc/$il_program/environ" | LC_ALL=C sed "s/\\\\/\\\\\\\\/g; s/$il_newline/\\\\n/g" >"$il_environ" || return 125
+  inside_of "$il_program" "$il_limit" /bin/sh -c "$il_opener" sh "$@" 3<"$il_environ"
 }

@@ -54,6 +54,7 @@ describe('the payload of a job of an HTCJob', () => {
       '/cvmfsx/a',
       '//cvmfs/a',
       './../dir_7',
+      './.condor_creds',
     ].map((image) => ['apptainer', image] as const),
     ...['../dir_7', 'instance://other', 'docker-daemon://a', 'file:///etc'].map(
       (image) => ['singularity', image] as const,

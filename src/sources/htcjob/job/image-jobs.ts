@@ -207,8 +207,8 @@ function imageProblems(image: string, runtime: Runtime, imagePaths: readonly str
   const isPath = /^\.{0,2}\//.test(image);
   // A template may name it without "docker://" before it, and then HTCondor takes it for a file of the access point.
   if (!isPath) return runtime !== 'container' || isPlain(image) ? [] : wrong('a name has no ".." in it');
-  // Beside the script, where the template of the queue may have brought it.
-  if (runtime !== 'container' && image.startsWith('./') && isPlain(image.slice(2))) return [];
+  // Beside the script, where the template of the queue may have brought it. What HTCondor has for itself there, credentials too, begins with a dot.
+  if (runtime !== 'container' && /^\.\/[^.]/.test(image) && isPlain(image.slice(2))) return [];
   if (isPlain(withoutEnd(image, '/').slice(1)) && placeOfImage(image, imagePaths) !== undefined) return [];
   return wrong(
     `a path must be below ${imagePaths.join(', ') || 'no directory'} (imagePaths of sources.htcjob)`,

@@ -1,6 +1,14 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { RetrievedPodData } from '../../../../src/clients/interlink/wire.ts';
@@ -24,14 +32,15 @@ describe('a Pod, run by a real apptainer', () => {
     directory = temporaryDirectory();
   });
 
-  function start(data: RetrievedPodData, context: Partial<PlanContext> = {}) {
+  /** @param tools a directory with programs that the machine has instead of its own */
+  function start(data: RetrievedPodData, context: Partial<PlanContext> = {}, tools = directory) {
     const { payload } = planned(data, { imagePaths: [real.image], ...context });
     const [given, scratch] = [join(directory, 'payload'), join(directory, 'scratch')];
     for (const one of [given, scratch]) mkdirSync(one);
     for (const { name, mode, content } of payload.files ?? [])
       writeFileSync(join(given, name), Buffer.from(content, 'base64'), { mode });
     const env = {
-      PATH: `${real.bin}:${process.env['PATH'] ?? ''}`,
+      PATH: `${tools}:${real.bin}:${process.env['PATH'] ?? ''}`,
       HOME: directory,
       THRESHER_PAYLOAD_DIR: given,
       _CONDOR_SCRATCH_DIR: scratch,
@@ -176,6 +185,56 @@ describe('a Pod, run by a real apptainer', () => {
     expect(readdirSync(volume), log('main')).to.deep.equal(['tr']);
     child.kill('SIGTERM');
     await ended;
+  });
+
+  it('hole 2: gives no variable of it to a program of the machine, and its probes have them all', async () => {
+    const tools = join(directory, 'tools');
+    mkdirSync(tools);
+    for (const name of ['env', 'nsenter', 'timeout']) {
+      const own = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
+      // The environment as it came: the shell of this script has already changed its own.
+      const script = `#!/bin/sh\ntr '\\000' '\\n' </proc/$$/environ >>${tools}/${name}.seen\nexec ${own} "$@"\n`;
+      writeFileSync(join(tools, name), script, { mode: 0o755 });
+      writeFileSync(join(tools, `${name}.seen`), '');
+      chmodSync(join(tools, `${name}.seen`), 0o666);
+    }
+    const names = [
+      'LANGUAGE',
+      'LC_ALL',
+      'LD_LIBRARY_PATH',
+      'HISTCMD',
+      'TZ',
+      'BASH_ENV',
+      'UID',
+      'il_x',
+      'my.var',
+    ];
+    const [value, words] = ['$(printf "of the\\nuser") \\\\n', 'of the\nuser \\n'];
+    const given = names.map((name) => `"${name}=${value}"`).join(' ');
+    const waits = 'echo >/tmp/ready; while :; do /bin/sleep 1; done';
+    const { child, ended, log, report } = start(
+      podData({
+        image: real.image,
+        command: ['sh', '-c', `exec env -i PATH=/bin ${given} /bin/sh -c '${waits}'`],
+        readinessProbe: {
+          exec: { command: ['sh', '-c', 'cat /tmp/ready && env >/tmp/seen && mv /tmp/seen /tmp/env'] },
+          periodSeconds: 1,
+          timeoutSeconds: 5,
+        },
+        lifecycle: { preStop: { exec: { command: ['sh', '-c', 'cat /tmp/env >/proc/1/fd/1'] } } },
+      }),
+      {},
+      tools,
+    );
+    await until('it is ready', () => report()['main']?.ready === true);
+    child.kill('SIGTERM');
+    await ended;
+    for (const name of names) expect(log('main')).to.contain(`${name}=${words}`);
+    for (const name of ['env', 'nsenter', 'timeout']) {
+      const seen = readFileSync(join(tools, `${name}.seen`), 'utf8');
+      expect(seen, `${name} ran`).to.contain('PATH=');
+      expect(seen).to.not.contain('of the');
+    }
   });
 
   it('hole 2: mounts no path of a volume that goes by a link: another container could change what is behind it', async () => {
