@@ -124,15 +124,15 @@ export class LocalBackend {
   }
 
   /** Pids of all that lives of this backend. */
-  living(): number[] {
+  async living(): Promise<number[]> {
     const mark = `THRESHER_WORKER_DIR=${this.root}/`;
-    return [...readProcesses()].flatMap((one) => (one.mark?.startsWith(mark) === true ? [one.pid] : []));
+    return (await readProcesses()).flatMap((one) => (one.mark?.startsWith(mark) === true ? [one.pid] : []));
   }
 
   async clean(): Promise<void> {
-    await until('all are gone', () => {
-      for (const pid of this.living()) signalProcess(pid, 'SIGKILL');
-      return this.living().length === 0;
+    await until('all are gone', async () => {
+      for (const pid of await this.living()) signalProcess(pid, 'SIGKILL');
+      return (await this.living()).length === 0;
     });
   }
 

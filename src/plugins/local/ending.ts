@@ -20,7 +20,9 @@ export interface EndingHost {
   tellDamage(damage: Damage): void;
   /** @throws where nothing can be read of the worker and nothing else is known */
   processOf(worker: Known): Promise<ShimClaim | undefined>;
-  processesOf(claims: ReadonlyMap<number, ShimClaim | undefined>): ReadonlyMap<number, readonly number[]>;
+  processesOf(
+    claims: ReadonlyMap<number, ShimClaim | undefined>,
+  ): Promise<ReadonlyMap<number, readonly number[]>>;
 }
 
 /** Workers whose files are read or written side by side. */
@@ -54,11 +56,12 @@ export class Endings {
   async end(workers: readonly Known[], how: How, signal: AbortSignal): Promise<Set<number>> {
     const claims = await this.#claims(workers);
     const begun = this.#clock.monotonic();
-    await this.#begin([...this.#host.processesOf(claims).keys()], how.reason);
+    await this.#begin([...(await this.#host.processesOf(claims)).keys()], how.reason);
     const gone = new Set<number>();
     const sent = new Set<number>();
     for (;;) {
-      const living = this.#host.processesOf(claims);
+      const looked = this.#clock.monotonic();
+      const living = await this.#host.processesOf(claims);
       const now = this.#clock.monotonic();
       for (const [workerId, claim] of claims) {
         const pids = living.get(workerId) ?? [];
@@ -67,7 +70,8 @@ export class Endings {
         else signalAll(pids, claim?.pid, now - since - how.grace, sent);
       }
       if (living.size === 0 || now - begun >= how.patience || signal.aborted) break;
-      await this.#clock.sleep(killPoll, signal);
+      // A look at thousands of processes takes long: the daemon has other work.
+      await this.#clock.sleep(Math.max(killPoll, 4 * (now - looked)), signal);
     }
     for (const workerId of gone) this.#since.delete(workerId);
     return gone;
@@ -87,7 +91,7 @@ export class Endings {
     };
     await pMap(workers, readOne, { concurrency: filesAtOnce });
     // Those with living processes end all the same. Without any nothing can be said.
-    const marked = this.#host.processesOf(new Map(unreadable.map((workerId) => [workerId, undefined])));
+    const marked = await this.#host.processesOf(new Map(unreadable.map((workerId) => [workerId, undefined])));
     for (const workerId of marked.keys()) claims.set(workerId, undefined);
     return claims;
   }

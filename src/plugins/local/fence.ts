@@ -37,7 +37,7 @@ export async function fence(
     const snapshot = takeSnapshot();
     const over = host.clock.monotonic() >= end;
     for (const [workerId, claim] of unnamed) {
-      const survivor = host.survivor(workerId, undefined, snapshot);
+      const survivor = await host.survivor(workerId, undefined, snapshot);
       const loses =
         claim === undefined && survivor !== undefined && (await losesClaim(host, workerId, survivor));
       if (claim === undefined && survivor !== undefined && !loses && !over) continue;

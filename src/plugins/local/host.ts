@@ -161,7 +161,7 @@ export class LocalHost {
     const exit = directory ? await this.directory.exit(workerId) : undefined;
     // A shim that was killed alone leaves its command behind, and that is the worker: it still runs. So does a worker
     // whose directory was removed under it.
-    const survivor = exit === undefined ? this.survivor(workerId, claim, snapshot) : undefined;
+    const survivor = exit === undefined ? await this.survivor(workerId, claim, snapshot) : undefined;
     if (survivor !== undefined) {
       this.#remember(workerId, survivor);
       return { kind: 'running', claim: this.#dated(workerId, survivor) };
@@ -197,12 +197,18 @@ export class LocalHost {
   }
 
   /** The process by which a worker lives on though its shim, claim or directory is gone. */
-  survivor(workerId: number, claim: ShimClaim | undefined, snapshot = takeSnapshot()): ShimClaim | undefined {
+  survivor(
+    workerId: number,
+    claim: ShimClaim | undefined,
+    snapshot = takeSnapshot(),
+  ): Promise<ShimClaim | undefined> {
     return survivorOf(workerId, claim, this.#place, snapshot);
   }
 
   /** The living processes of these workers, by the process of each or its mark alone; workers without any are not in it. */
-  processesOf(claims: ReadonlyMap<number, ShimClaim | undefined>): Map<number, readonly number[]> {
+  processesOf(
+    claims: ReadonlyMap<number, ShimClaim | undefined>,
+  ): Promise<ReadonlyMap<number, readonly number[]>> {
     return processesOf(claims, this.#place);
   }
 

@@ -19,11 +19,11 @@ export interface Place {
  * @param claims the shim of each worker, as far as it is known
  * @returns pids by worker; workers without any are not in it
  */
-export function processesOf(
+export async function processesOf(
   claims: ReadonlyMap<number, ShimClaim | undefined>,
   { root, bootId }: Place,
   snapshot = takeSnapshot(),
-): Map<number, readonly number[]> {
+): Promise<Map<number, readonly number[]>> {
   const groups = new Map<number, Group>();
   const workers = new Map<number, number>();
   for (const [workerId, claim] of claims) {
@@ -36,7 +36,7 @@ export function processesOf(
   }
   if (groups.size === 0) return new Map();
   return new Map(
-    [...groupMembers(groups, snapshot)].flatMap(([group, pids]) => {
+    [...(await groupMembers(groups, snapshot))].flatMap(([group, pids]) => {
       const workerId = workers.get(group);
       return workerId === undefined ? [] : [[workerId, pids] as const];
     }),
@@ -44,14 +44,15 @@ export function processesOf(
 }
 
 /** The process by which a worker lives on: its shim where that is known, or what leads those with its mark. */
-export function survivorOf(
+export async function survivorOf(
   workerId: number,
   claim: ShimClaim | undefined,
   place: Place,
   snapshot: Snapshot,
-): ShimClaim | undefined {
+): Promise<ShimClaim | undefined> {
   const here = claim?.bootId === place.bootId ? claim : undefined;
-  if (!processesOf(new Map([[workerId, here]]), place, snapshot).has(workerId)) return undefined;
-  const leader = markedUnder(place.root, snapshot).get(workerId)?.leader;
+  const members = await processesOf(new Map([[workerId, here]]), place, snapshot);
+  if (!members.has(workerId)) return undefined;
+  const leader = (await markedUnder(place.root, snapshot)).get(workerId)?.leader;
   return here ?? (leader && { by: 'shim', ...leader, bootId: place.bootId });
 }

@@ -16,6 +16,9 @@ export interface MarkedProcesses {
   readonly leader: { readonly pid: number; readonly startTicks: number };
 }
 
+/** Processes of a worker that are asked for its words: a program may have written over those of each, and have megabytes instead. */
+const mostAsked = 20;
+
 interface One {
   readonly pid: number;
   readonly startTicks: number;
@@ -23,15 +26,20 @@ interface One {
 }
 
 /** Every worker below `root` that has a living process with its mark, whatever became of its directory. */
-export function markedUnder(root: string, snapshot = takeSnapshot()): Map<number, MarkedProcesses> {
+export async function markedUnder(
+  root: string,
+  snapshot = takeSnapshot(),
+): Promise<Map<number, MarkedProcesses>> {
   const prefix = `${directoryVariable}=${root}/`;
   const processes = new Map<number, One[]>();
-  for (const { pid, stat, mark } of snapshot()) {
+  for (const { pid, stat, mark } of await snapshot()) {
     if (mark?.startsWith(prefix) !== true) continue;
     const workerId = workerIdOf(mark.slice(prefix.length));
     if (workerId === undefined) continue;
     const process = { pid, startTicks: stat.startTicks, leads: pid === stat.group };
-    processes.set(workerId, [...(processes.get(workerId) ?? []), process]);
+    const others = processes.get(workerId);
+    if (others === undefined) processes.set(workerId, [process]);
+    else others.push(process);
   }
   return new Map([...processes].map(([workerId, some]) => [workerId, marked(workerId, some)]));
 }
@@ -55,7 +63,7 @@ export interface Carried {
 
 export function carriedBy({ workerId, pids, leader }: MarkedProcesses): Carried {
   let carried: Carried = {};
-  for (const pid of [leader.pid, ...pids]) {
+  for (const pid of [leader.pid, ...pids.slice(0, mostAsked)]) {
     const environment = environmentOf(pid);
     const factory = environment.get(factoryVariable);
     const identity = environment.get(identityVariable);

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { nextTurn } from '../../util/clock.ts';
 import { hasCode } from '../../util/files.ts';
 
 /** A process as the kernel knows it. The pid alone is no identity: it is given to others later. */
@@ -50,15 +51,15 @@ export interface Group {
  * claim, or when one of its members carries the mark: a group's id is not given out again while it has members. All its
  * members count then, also those that cleaned their environment; and so do processes that left the group with the mark.
  */
-export function groupMembers(
+export async function groupMembers(
   wanted: ReadonlyMap<number, Group>,
   snapshot = takeSnapshot(),
-): Map<number, number[]> {
+): Promise<Map<number, number[]>> {
   const byMark = new Map([...wanted].map(([group, { mark }]) => [mark, group]));
   const inGroup = new Map<number, number[]>();
   const ours = new Set<number>();
   const escaped = new Map<number, number[]>();
-  for (const { pid, stat, mark } of snapshot()) {
+  for (const { pid, stat, mark } of await snapshot()) {
     const group = wanted.get(stat.group);
     const marked = mark === undefined ? undefined : byMark.get(mark);
     if (group !== undefined) append(inGroup, stat.group, pid);
@@ -82,29 +83,71 @@ export interface Process {
 }
 
 /** The processes of one moment. */
-export type Snapshot = () => readonly Process[];
+export type Snapshot = () => Promise<readonly Process[]>;
 
 /** Reads /proc when it is first asked, and once: a look at many workers needs one snapshot. */
 export function takeSnapshot(): Snapshot {
-  let processes: readonly Process[] | undefined;
+  let processes: Promise<readonly Process[]> | undefined;
   return () => (processes ??= readProcesses());
 }
 
-export function readProcesses(): Process[] {
-  return readdirSync('/proc').flatMap((entry) => {
-    if (!/^\d+$/.test(entry)) return [];
+/** ms after which a reader of many processes lets the daemon go on. */
+const turn = 10;
+
+/** What programs of a worker have in their environments, before the directory of the worker. */
+const marker = Buffer.from('\0THRESHER_WORKER_DIR=');
+
+/** Bytes of an environment that are looked at together; a mark is shorter. */
+const pieceSize = 64 * 1024;
+
+/** A worker may have thousands of processes, each with megabytes of environment: of that, the mark alone is kept. */
+export async function readProcesses(): Promise<Process[]> {
+  const piece = Buffer.alloc(pieceSize);
+  const processes: Process[] = [];
+  let begun = performance.now();
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    if (performance.now() - begun > turn) {
+      await nextTurn();
+      begun = performance.now();
+    }
     try {
       const stat = parseStat(readFileSync(`/proc/${entry}/stat`, 'utf8'));
-      if (stat.state === 'Z' || stat.state === 'X') return [];
+      if (stat.state === 'Z' || stat.state === 'X') continue;
       const pid = Number(entry);
-      const mark = readEnvironment(pid).find((line) => line.startsWith('THRESHER_WORKER_DIR='));
-      return [{ pid, stat, mark }];
+      processes.push({ pid, stat, mark: markOfProcess(pid, piece) });
     } catch (error) {
       // It ended meanwhile.
-      if (hasCode(error, 'ENOENT', 'ESRCH')) return [];
-      throw error;
+      if (!hasCode(error, 'ENOENT', 'ESRCH')) throw error;
     }
-  });
+  }
+  return processes;
+}
+
+/** @param piece is written over. @returns undefined also for processes of other users, and for programs that changed their user */
+function markOfProcess(pid: number, piece: Buffer): string | undefined {
+  let file: number | undefined;
+  try {
+    file = openSync(`/proc/${pid}/environ`, 'r');
+    // As if another variable were before the first.
+    let held = piece.writeUInt8(0, 0);
+    for (;;) {
+      const read = readSync(file, piece, held, piece.length - held, null);
+      held += read;
+      const at = piece.subarray(0, held).indexOf(marker);
+      const end = at < 0 ? -1 : piece.subarray(0, held).indexOf(0, at + 1);
+      if (at >= 0 && (end > 0 || read === 0)) return piece.toString('utf8', at + 1, end > 0 ? end : held);
+      if (read === 0) return undefined;
+      const kept = at < 0 ? Math.max(0, held - marker.length) : at;
+      piece.copyWithin(0, kept, held);
+      held -= kept;
+    }
+  } catch (error) {
+    if (hasCode(error, 'EACCES', 'EPERM')) return undefined;
+    throw error;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
 }
 
 /** "NAME=value" each; none of processes of other users, and of programs that changed their user. */

@@ -41,7 +41,7 @@ export async function scan(host: LocalHost): Promise<Scan> {
     ones.flatMap((one) => (one.kind === 'damaged' ? [[one.damage.path, one.damage]] : [])),
   );
   const known = new Set(workers.map(({ marked }) => marked.worker.workerId));
-  for (const processes of markedUnder(host.directory.root, snapshot).values()) {
+  for (const processes of (await markedUnder(host.directory.root, snapshot)).values()) {
     if (known.has(processes.workerId)) continue;
     const path = host.directory.path(processes.workerId);
     const one = await scanProcesses(host, processes, damaged.get(path), snapshot);

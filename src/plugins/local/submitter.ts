@@ -254,9 +254,9 @@ export class LocalSubmitter implements Submitter {
   }
 
   /** Accepted, and followed by its process from now on, whatever becomes of its directory. */
-  #accepted(marked: Marked, claim: ShimClaim): SubmitOutcome {
+  async #accepted(marked: Marked, claim: ShimClaim): Promise<SubmitOutcome> {
     const process =
-      claim.pid === 0 ? (this.#host.survivor(marked.worker.workerId, undefined) ?? claim) : claim;
+      claim.pid === 0 ? ((await this.#host.survivor(marked.worker.workerId, undefined)) ?? claim) : claim;
     this.#host.keep(marked, process);
     return { kind: 'accepted', handle: toHandle(process) };
   }

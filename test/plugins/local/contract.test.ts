@@ -165,8 +165,8 @@ async function endAll(directory: string, workers: readonly Worker[]): Promise<vo
           ];
     }),
   );
-  await until('all are gone', () => {
-    const members = [...groupMembers(groups).values()].flat();
+  await until('all are gone', async () => {
+    const members = [...(await groupMembers(groups)).values()].flat();
     for (const pid of members) process.kill(pid, 'SIGKILL');
     return members.length === 0;
   });

@@ -220,7 +220,7 @@ describe('a damaged directory of a local worker', () => {
         expect((await daemon.check(intent))?.kind, String(handle?.batchID)).to.equal('observed');
       }
       await backend.restarted().kill(sound);
-      expect(backend.living()).to.deep.equal([]);
+      expect(await backend.living()).to.deep.equal([]);
     });
 
   function replace(name: string, by: (path: string) => unknown): void {
@@ -397,7 +397,7 @@ describe('a connection whose directory hangs', () => {
       expect(seen.get(8)?.status).to.equal('running');
       await until('it is dead', async () => {
         await hung.sweeper.kill([worker], new AbortController().signal);
-        return hung.living().length === 0;
+        return (await hung.living()).length === 0;
       });
     } finally {
       await hung.clean();

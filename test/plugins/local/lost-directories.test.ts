@@ -48,7 +48,7 @@ describe('a local worker whose directory was removed under it', () => {
 
   it('is killed, and is absent from then on', async () => {
     await backend.restarted().kill(worker);
-    expect(backend.living()).to.deep.equal([]);
+    expect(await backend.living()).to.deep.equal([]);
     // A killed process loses its environment a moment before it is gone.
     await until('it is absent', async () => (await backend.check(worker))?.kind === 'absent');
   });
@@ -58,7 +58,7 @@ describe('a local worker whose directory was removed under it', () => {
     removeDirectory(backend.path(stubborn));
     await backend.kill(stubborn);
     await backend.kill(worker);
-    expect(backend.living()).to.deep.equal([]);
+    expect(await backend.living()).to.deep.equal([]);
   });
 
   it('is absent once its processes ended', async () => {
@@ -128,7 +128,7 @@ describe('a work directory', () => {
 
       it('lets its workers be killed all the same', async () => {
         await backend.restarted().kill(worker);
-        expect(backend.living()).to.deep.equal([]);
+        expect(await backend.living()).to.deep.equal([]);
       });
 
       it('keeps a removal from counting as done, and gets no tree of ours', async () => {

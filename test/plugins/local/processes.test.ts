@@ -7,6 +7,7 @@ import {
   parseStat,
   type ProcessId,
   readBootId,
+  readProcesses,
   signalProcess,
 } from '../../../src/plugins/local/processes.ts';
 import { until } from '../../support/until.ts';
@@ -103,10 +104,32 @@ describe('a process', () => {
       // A group whose number went to somebody else is nobody's of ours.
       [stranger, group(3, statOf(stranger).startTicks - 1)],
     ]);
-    expect([...groupMembers(wanted)]).to.deep.equal([
+    expect([...(await groupMembers(wanted))]).to.deep.equal([
       [ours, [ours, escaped]],
       [clean, [clean]],
     ]);
+  });
+
+  it('hole 8: shows its mark wherever that is in a large environment, of which nothing else is kept', async () => {
+    const large = (at: number, value = '/pilots/9') => {
+      const filler = Array.from({ length: 14 }, (_, n) => [`V${n}`, 'x'.repeat(120_000)] as const);
+      const all = [...filler.slice(0, at), ['THRESHER_WORKER_DIR', value] as const, ...filler.slice(at)];
+      return Object.fromEntries([...all, ['PATH', '/bin:/usr/bin'], ['A_THRESHER_WORKER_DIR', 'other']]);
+    };
+    const mark = 'THRESHER_WORKER_DIR=/pilots/9';
+    // Every place of the mark about the end of a piece, too.
+    const around = Array.from({ length: 60 }, (_, n) => ({ V: 'x'.repeat(65_480 + n), ...large(0) }));
+    const environments = [...[0, 5, 14].map((at) => large(at)), ...around];
+    const pids = environments.map((env) => start('sleep', ['60'], { env }));
+    const bare = start('sleep', ['60'], {
+      env: { PATH: '/bin:/usr/bin', X: 'THRESHER_WORKER_DIR=/pilots/9' },
+    });
+    await until('all have their own environment', () =>
+      [...pids, bare].every((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n'),
+    );
+    const found = new Map((await readProcesses()).map((one) => [one.pid, one.mark]));
+    expect(pids.map((pid) => found.get(pid))).to.deep.equal(pids.map(() => mark));
+    expect([found.has(bare), found.get(bare)]).to.deep.equal([true, undefined]);
   });
 
   it('gets a signal, and it is no error when it is gone already', async () => {

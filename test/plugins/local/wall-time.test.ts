@@ -31,7 +31,7 @@ describe('the wall time of a local worker', () => {
       const { seen } = await backend.observe(({ over }) => over >= 5);
       await sleep(0);
       expect(seen.get(7)?.status).to.equal('running');
-      expect(backend.living().length).to.be.greaterThan(0);
+      expect((await backend.living()).length).to.be.greaterThan(0);
     });
 
   for (const [where, jump] of [
@@ -45,7 +45,7 @@ describe('the wall time of a local worker', () => {
       await aging.start(7, 'exec sleep 1000', limited);
       step = jump;
       await aging.observe(({ over }) => over >= 2);
-      expect(aging.living().length).to.be.greaterThan(0);
+      expect((await aging.living()).length).to.be.greaterThan(0);
       slept = 3601;
       const { seen } = await aging.observe((shown) => shown.seen.get(7)?.status === 'failed');
       expect(seen.get(7)?.error?.code).to.equal('walltime');
