@@ -211,13 +211,15 @@ describe('a Pod, run by a real apptainer', () => {
     ];
     const [value, words] = ['$(printf "of the\\nuser") \\\\n', 'of the\nuser \\n'];
     const given = names.map((name) => `"${name}=${value}"`).join(' ');
-    const waits = 'echo >/tmp/ready; while :; do /bin/sleep 1; done';
+    const waits = 'while :; do /bin/sleep 1; done';
+    // Until the main program has become that one, its environment has none of the variables.
+    const probe = 'test -n "$TZ" && env >/tmp/seen && mv /tmp/seen /tmp/env';
     const { child, ended, log, report } = start(
       podData({
         image: real.image,
         command: ['sh', '-c', `exec env -i PATH=/bin ${given} /bin/sh -c '${waits}'`],
         readinessProbe: {
-          exec: { command: ['sh', '-c', 'cat /tmp/ready && env >/tmp/seen && mv /tmp/seen /tmp/env'] },
+          exec: { command: ['sh', '-c', probe] },
           periodSeconds: 1,
           timeoutSeconds: 5,
         },
