@@ -3,14 +3,21 @@ import { tooLarge } from './connection-failures.ts';
 import { type Asked, KubernetesError } from './errors.ts';
 import type { Answer } from './transport.ts';
 
+/** The most that one answer may have: an object takes a hundred times the memory of its text, and nothing else runs while it is read. */
+export interface Bounds {
+  /** Lists and objects. */
+  readonly nested: number;
+  readonly values: number;
+}
+
 /**
- * Lists and objects in one answer. A page has 250 objects, each of some hundred; a list asks for a page that has more again, in smaller parts. One
- * object has as many as its author likes: in the 3 MB that an API server takes there is room for 1,500,000. An object takes a hundred times
- * the memory of its text, and nothing else runs while it is read.
+ * A page has 250 objects, each of some hundred values; a list asks for a page that has more again, in smaller parts. One object has as many as its
+ * author likes: in the 3 MB that an API server takes there is room for 1,500,000 lists, and HTCJobs have up to 10,000 jobs, with two texts for each.
  */
-export const mostNested = { page: 400_000, object: 1_500_000 } as const;
-/** HTCJobs have up to 10,000 jobs, with two texts for each. */
-const mostValues = 10_000_000;
+export const bounds = {
+  page: { nested: 400_000, values: 500_000 },
+  object: { nested: 1_500_000, values: 10_000_000 },
+} as const satisfies Record<string, Bounds>;
 
 /** The beginning of the next page, if the text has it before its first object; the page itself has it for certain. */
 export function continueIn(text: string): string | undefined {
@@ -19,8 +26,7 @@ export function continueIn(text: string): string | undefined {
 }
 
 interface Reading {
-  /** Lists and objects that the answer may have. */
-  readonly nested?: number;
+  readonly most?: Bounds;
   /** Leaves out what the caller does not read; where the rest is no JSON, the whole is parsed instead. */
   readonly shorten?: ((text: string) => string) | undefined;
 }
@@ -32,11 +38,11 @@ interface Reading {
 export function parse(
   text: string,
   asked: Asked,
-  { nested = mostNested.object, shorten = withoutManagedFields }: Reading = {},
+  { most = bounds.object, shorten = withoutManagedFields }: Reading = {},
 ): object {
   const read = (part: string) => {
-    if (isTooMuch(part, nested))
-      throw tooLarge(asked, `${nested} lists and objects, or ${mostValues} values`, true);
+    if (isTooMuch(part, most))
+      throw tooLarge(asked, `${most.nested} lists and objects, or ${most.values} values`, true);
     return parsed(part);
   };
   const value = read(shorten(text)) ?? read(text);
@@ -45,13 +51,13 @@ export function parse(
 }
 
 /** Counts outside of texts: what a user writes into one is not the server's. */
-function isTooMuch(text: string, most: number): boolean {
+function isTooMuch(text: string, most: Bounds): boolean {
   let [nested, values] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === quote) at = endOfText(text, at);
-    else if (code === comma && ++values > mostValues) return true;
-    else if ((code === list || code === object) && ++nested > most) return true;
+    else if (code === comma && ++values > most.values) return true;
+    else if ((code === list || code === object) && ++nested > most.nested) return true;
   }
   return false;
 }

@@ -1,4 +1,4 @@
-import { continueIn, mostNested, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
+import { continueIn, bounds, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
 import type {
   AnswerOptions,
   CallOptions,
@@ -56,6 +56,9 @@ const listAttempts = 3;
  */
 const longestList = 16 * 1024 * 1024 * 1024;
 
+/** Pages of a list that are no larger than one that was found to be small enough, before a larger one is tried. */
+const pagesAlike = 4;
+
 const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
   apply: 'application/apply-patch+yaml',
   merge: 'application/merge-patch+json',
@@ -76,6 +79,11 @@ export class KubernetesClient {
   }
 
   /** How far the server's clock is ahead of ours, ms, by its last answer; 0 while they agree within two seconds. */
+  /** Whether the cluster has given a successful answer. */
+  get hasAnswered(): boolean {
+    return this.#requests.hasAnswered;
+  }
+
   get clockOffset(): number {
     return this.#requests.clockOffset;
   }
@@ -234,6 +242,8 @@ export class KubernetesClient {
       return { asked, limit, after: next, answer: this.#requests.send(asked) };
     };
     let bytes = 0;
+    /** Pages that stay as small as they are. */
+    let small = 0;
     for (let current = pageAfter(undefined); ;) {
       const asked = this.#requests.asked(current.asked);
       let read: PageRead;
@@ -243,12 +253,15 @@ export class KubernetesClient {
         if (!isKubernetesError(error, 'kubernetes-too-large')) throw error;
         if (current.limit <= 1) throw objectTooLarge(path, error);
         limit = Math.floor(current.limit / 2);
+        small = pagesAlike;
         current = pageAfter(current.after);
         continue;
       }
       const { page, early, ahead } = read;
-      // One large object must not make the rest of a long list slow: its continue token lives for some minutes.
-      limit = Math.min(full, 2 * limit);
+      // One large object must not make the rest of a long list slow: its continue token lives for some minutes. Where all are large, a page of
+      // twice as many would be asked for in vain each time.
+      if (small > 0) small -= 1;
+      else limit = Math.min(full, 2 * limit);
       bytes += read.bytes;
       if (bytes > longestList) throw noApi(asked, `a list of more than ${longestList} bytes`);
       // Unknown is never zero: what is no list has not said that there is nothing.
@@ -275,8 +288,8 @@ export class KubernetesClient {
     // The server makes the next page while this one is read.
     const ahead = early === undefined ? undefined : pageAfter(early);
     ahead?.answer.catch(() => undefined);
-    const nested = limit <= 1 ? mostNested.object : mostNested.page;
-    const page = parse(body, this.#requests.asked(asked), { nested }) as ListPage;
+    const most = limit <= 1 ? bounds.object : bounds.page;
+    const page = parse(body, this.#requests.asked(asked), { most }) as ListPage;
     return { page, bytes: body.length, early, ahead };
   }
 

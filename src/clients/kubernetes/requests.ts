@@ -68,6 +68,7 @@ export class Requests {
   #server = 'the API server';
   #place: Place | undefined;
   #clockOffset = 0;
+  #hasAnswered = false;
   #closed = false;
 
   /** Nothing is read or connected before the first request. */
@@ -77,6 +78,11 @@ export class Requests {
 
   get clockOffset(): number {
     return this.#clockOffset;
+  }
+
+  /** Whether the cluster has given a successful answer: its address and login were right. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   /** The request, as errors show it. */
@@ -121,7 +127,10 @@ export class Requests {
       const answer = await go(connection, timeout);
       const { status, headers, body } = answer;
       this.#noteTime(headers.date);
-      if (status >= 200 && status < 300) return answer;
+      if (status >= 200 && status < 300) {
+        this.#hasAnswered = true;
+        return answer;
+      }
       const retryAfter = parseRetryAfter(headers['retry-after'], clock.now());
       const failure = failureOf(this.asked(request), status, body, retryAfter);
       if (failure.code === 'kubernetes-too-many-requests' && request.once !== true) {
