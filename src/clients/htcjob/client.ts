@@ -1,7 +1,8 @@
-import { Access, type AccessParts } from '../kubernetes/access.ts';
+import { Access, type AccessParts, type Identity } from '../kubernetes/access.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { Pacer } from '../kubernetes/pacer.ts';
-import { accessSource } from '../kubernetes/place.ts';
+import { accessSource, clusterName } from '../kubernetes/place.ts';
+import { ThresherError } from '../../worker/errors.ts';
 import type { HtcJobOptions } from './options.ts';
 
 export interface ClientParts extends AccessParts {
@@ -15,8 +16,30 @@ export interface ClientParts extends AccessParts {
 /** The operator's client of its cluster. It connects to nothing before the first call. */
 export function clientOf(options: HtcJobOptions, parts: ClientParts): KubernetesClient {
   const { clock, files, random, configDir, userAgent } = parts;
-  const access = new Access(accessSource(options, configDir), { clock, files });
+  const source = accessSource(options, configDir);
+  let client: KubernetesClient | undefined;
+  const hasAnswered = () => client?.hasAnswered === true;
+  const confirm =
+    source.kind === 'file' ? firstAlone(clusterName(options, configDir), hasAnswered) : undefined;
+  const access = new Access(source, { clock, files }, confirm);
   const { requestsPerSecond: perSecond } = options;
   const pacer = new Pacer({ perSecond, burst: 2 * perSecond }, clock, random);
-  return new KubernetesClient({ access, pacer, clock, userAgent });
+  client = new KubernetesClient({ access, pacer, clock, userAgent });
+  return client;
+}
+
+/**
+ * A kubeconfig that is changed to name another cluster would show all HTCJobs as gone, and their jobs and outputs would go, too. So the
+ * first address that has answered stays; its certificate authority may be renewed. A start with another one is noticed by its Lease.
+ * @param hasAnswered whether the cluster of the last reading has
+ */
+function firstAlone(name: string, hasAnswered: () => boolean): (found: Identity) => void {
+  let last: string | undefined;
+  return ({ server }) => {
+    if (last !== undefined && last !== server && hasAnswered()) {
+      const message = `${name} named ${last} at first and now names ${server}: the HTCJobs of another cluster are not there. Put the file back as it was; if it is the same cluster, or is to be another one from now on, restart thresher`;
+      throw new ThresherError('kubernetes-other-cluster', message);
+    }
+    last = server;
+  };
 }

@@ -14,7 +14,8 @@ export const kubernetesErrors = {
       'Fix the line that the message names; `kubectl --kubeconfig FILE config view` shows how kubectl reads the file.',
   },
   'kubernetes-other-cluster': {
-    meaning: 'A changed kubeconfig names another cluster than before, which does not have its workers.',
+    meaning:
+      'A changed kubeconfig names another cluster than before, which does not have its workers or HTCJobs.',
     remedy:
       'Put the old file back until its workers have ended, and give the new cluster a kubeconfig of its own; see the message if it is the same cluster.',
   },

@@ -17,7 +17,8 @@ export interface ClusterIdentity {
 /**
  * Which cluster the workers of a kubeconfig are on. A file that is changed to name another one would show all its workers
  * as gone, and they would be submitted a second time there. A new address, or a new certificate authority, is still the same
- * cluster; both at once are another one.
+ * cluster; both at once are another one, and so is another path at the same address: what stands before several clusters tells them
+ * apart by it.
  */
 export class ClusterPin {
   readonly #name: string;
@@ -43,8 +44,9 @@ export class ClusterPin {
   confirm(found: ClusterIdentity): void {
     const known = this.#found ?? this.#read();
     const sameCa = known?.ca !== '' && known?.ca === found.ca;
-    if (known !== undefined && known.server !== found.server && !sameCa) {
-      const message = `${this.#name} was ${known.server} and is now ${found.server} with another certificate authority: another cluster, where its workers are not. Name the new one in a kubeconfig of its own; if it is the same after all, remove ${this.#file} and restart`;
+    if (known !== undefined && known.server !== found.server && (!sameCa || isNeighbour(known, found))) {
+      const ca = sameCa ? '' : ' with another certificate authority';
+      const message = `${this.#name} was ${known.server} and is now ${found.server}${ca}: another cluster, where its workers are not. Name the new one in a kubeconfig of its own; if it is the same after all, remove ${this.#file} and restart`;
       throw new ThresherError('kubernetes-other-cluster', message, { file: this.#file });
     }
     this.#found = found;
@@ -71,4 +73,9 @@ export class ClusterPin {
     writeFileSync(temporary, `${JSON.stringify({ connection: this.#name, server, ca }, null, 2)}\n`);
     renameSync(temporary, this.#file);
   }
+}
+
+function isNeighbour(one: ClusterIdentity, other: ClusterIdentity): boolean {
+  const [known, found] = [one, other].map(({ server }) => URL.parse(server));
+  return known?.origin === found?.origin && known?.pathname !== found?.pathname;
 }

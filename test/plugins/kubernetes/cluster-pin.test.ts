@@ -55,6 +55,14 @@ describe('the cluster that a kubeconfig names', () => {
     expect(judged(pin(), first, moved, other)).to.deep.equal(['the same', 'the same', 'the same']);
   });
 
+  it('is another one behind another path of one address, whose authority is that of what stands before them', () => {
+    const [prod, test] = ['prod', 'test'].map((one) => ({ ...first, server: `https://r.site/k8s/${one}` }));
+    if (prod === undefined || test === undefined) throw new Error('no cluster');
+    expect(judged(pin(), prod, test, { ...prod, server: 'https://new.site/k8s/prod' })).to.deep.equal([
+      ...['the same', 'kubernetes-other-cluster', 'the same'],
+    ]);
+  });
+
   it('is another one at another address where the authorities of the system are used: these say nothing', () => {
     expect(judged(pin(), { ...first, ca: '' }, { ...other, ca: '' })).to.deep.equal([
       'the same',
