@@ -33,7 +33,8 @@ export interface CommandStore {
   add(command: Command, at: number): Promise<number>;
   /** Commands without a result, in the order they came: also those that a daemon took up and died on. */
   open(): Promise<OpenCommand[]>;
-  take(id: number, at: number): Promise<void>;
+  /** @returns when a daemon first took it up, ms UTC: `at`, unless one died on it before */
+  take(id: number, at: number): Promise<number>;
   finish(id: number, result: CommandResult): Promise<void>;
   result(id: number): Promise<CommandResult | undefined>;
 }

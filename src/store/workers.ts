@@ -37,6 +37,13 @@ export interface WorkerFilter {
   readonly limit?: number | undefined;
 }
 
+/** Which living workers are to end. */
+export interface KillFilter extends WorkerFilter {
+  readonly ids?: readonly number[] | undefined;
+  /** None that were recorded later, ms UTC. */
+  readonly madeUntil?: number | undefined;
+}
+
 /** The columns of a worker that a listing is compared with. */
 export interface Fate {
   readonly status: WorkerStatus;
@@ -92,11 +99,7 @@ export interface WorkerStore {
   /** Counts a further attempt, before it is made; @returns those that may have one: still pending, no end asked for. */
   nextAttempt(workerIds: readonly number[], at: number): Promise<ReadonlySet<number>>;
   /** Asks for the end of these living workers; @returns those without an earlier request. */
-  requestKill(
-    filter: WorkerFilter & { readonly ids?: readonly number[] },
-    reason: string,
-    at: number,
-  ): Promise<{ workerId: number; queue: string }[]>;
+  requestKill(filter: KillFilter, reason: string, at: number): Promise<{ workerId: number; queue: string }[]>;
   markSwept(workerIds: readonly number[], at: number): Promise<void>;
   /** Gives another configuration to the living and unswept workers of one at one place; @returns their ids. */
   moveConfig(from: ConfigPlace, to: number): Promise<number[]>;

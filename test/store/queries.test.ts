@@ -113,7 +113,7 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['workers.requestKill by ids', ({ workers }) => workers.requestKill({ ids: [3] }, 'x', 30)],
   [
     'workers.requestKill of a queue in statuses',
-    ({ workers }) => workers.requestKill({ queue: 'Q', statuses: ['running'] }, 'x', 30),
+    ({ workers }) => workers.requestKill({ queue: 'Q', statuses: ['running'], madeUntil: 29 }, 'x', 30),
   ],
   ['workers.toKill', ({ workers }) => workers.toKill('Q', 1, 5)],
   ['workers.toSweep', ({ workers }) => workers.toSweep('Q', 1, past, 5)],

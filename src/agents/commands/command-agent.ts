@@ -1,5 +1,6 @@
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Command, CommandResult, OpenCommand } from '../../store/commands.ts';
+import type { KillFilter } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
 import { queuedStatuses } from '../../worker/status.ts';
 import { toReason } from '../../worker/errors.ts';
@@ -7,8 +8,6 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { LiveWorker } from '../ledger/live-table.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Emit } from '../events.ts';
-
-type KillFilter = Parameters<Ledger['requestKill']>[0];
 
 export interface SweepResult {
   readonly count: number;
@@ -112,21 +111,23 @@ export class CommandAgent {
 
   async #finish({ id, command }: OpenCommand): Promise<void> {
     const { clock, log, store } = this.#parts;
-    await store.commands.take(id, clock.now());
-    const { ok, message } = await this.#carryOut(command);
+    const now = clock.now();
+    const takenAt = await store.commands.take(id, now);
+    const { ok, message } = await this.#carryOut(command, takenAt < now ? takenAt : undefined);
     log.info('command carried out', { ...command, ok, result: message });
     await store.commands.finish(id, { ok, message });
   }
 
-  async #carryOut(command: Command): Promise<CommandResult> {
+  async #carryOut(command: Command, before: number | undefined): Promise<CommandResult> {
     try {
-      return await this.#do(command);
+      return await this.#do(command, before);
     } catch (error) {
       return { ok: false, message: toReason(error).message };
     }
   }
 
-  async #do(command: Command): Promise<CommandResult> {
+  /** @param before when a daemon that died on it had taken it up: no workers that were made since are meant */
+  async #do(command: Command, before: number | undefined): Promise<CommandResult> {
     switch (command.kind) {
       case 'pause':
         return this.#control(command.queue, { mode: 'paused', reason: command.reason });
@@ -151,7 +152,8 @@ export class CommandAgent {
         const isMeant = (worker: LiveWorker) =>
           worker.queue === queue && (statuses?.includes(worker.status) ?? true);
         const these = [...this.#parts.ledger.live.all()].filter(isMeant);
-        return this.#kill(these, { queue, statuses }, (asked) => `${asked} workers of ${queue}`);
+        const filter = { queue, statuses, madeUntil: before };
+        return this.#kill(these, filter, (asked) => `${asked} workers of ${queue}`);
       }
       case 'sweep': {
         const { count, errors, kept } = await (command.orphans
@@ -174,7 +176,7 @@ export class CommandAgent {
     const beyond = workers.filter((worker) => !this.#targets.leads(worker));
     // It is written down: should a configuration lead there again, these end.
     const beyondIds = beyond.map(({ workerId }) => workerId);
-    if (beyond.length > 0) await ledger.requestKill({ ids: beyondIds }, reason);
+    if (beyond.length > 0) await ledger.requestKill({ ids: beyondIds, madeUntil: filter.madeUntil }, reason);
     const asked = await ledger.requestKill(filter, reason);
     const message = `${what(asked)} are being ended`;
     if (beyond.length === 0) return { ok: true, message };

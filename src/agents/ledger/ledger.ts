@@ -3,7 +3,7 @@ import type { ConfigPlace } from '../../store/config-places.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { WorkerChange } from '../../store/worker-changes.ts';
-import { type Adopted, intentSource, type WorkerFilter } from '../../store/workers.ts';
+import { type Adopted, intentSource, type KillFilter } from '../../store/workers.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -182,10 +182,7 @@ export class Ledger {
   }
 
   /** Asks for the end of workers; @returns how many of them had not been asked to end before. */
-  async requestKill(
-    filter: WorkerFilter & { readonly ids?: readonly number[] },
-    reason: string,
-  ): Promise<number> {
+  async requestKill(filter: KillFilter, reason: string): Promise<number> {
     const asked = await this.#guard(this.#store.workers.requestKill(filter, reason, this.#clock.now()));
     await this.#killed(asked);
     return asked.length;

@@ -36,8 +36,14 @@ export class SqlCommandStore implements CommandStore {
     }));
   }
 
-  async take(id: number, at: number): Promise<void> {
-    await this.#db.updateTable('commands').set({ taken_time: at }).where('id', '=', id).execute();
+  async take(id: number, at: number): Promise<number> {
+    const row = await this.#db
+      .updateTable('commands')
+      .set((eb) => ({ taken_time: eb.fn.coalesce('taken_time', eb.val(at)) }))
+      .where('id', '=', id)
+      .returning('taken_time')
+      .executeTakeFirst();
+    return row?.taken_time ?? at;
   }
 
   async finish(id: number, result: CommandResult): Promise<void> {

@@ -16,6 +16,7 @@ import {
   type MissedScope,
   type QueueCount,
   type SweepBefore,
+  type KillFilter,
   type WorkerFilter,
   type WorkerStore,
 } from '../workers.ts';
@@ -76,7 +77,7 @@ export class SqlWorkerStore implements WorkerStore {
   }
 
   async requestKill(
-    filter: WorkerFilter & { readonly ids?: readonly number[] },
+    filter: KillFilter,
     reason: string,
     at: number,
   ): Promise<{ workerId: number; queue: string }[]> {
@@ -89,6 +90,7 @@ export class SqlWorkerStore implements WorkerStore {
     if (filter.ids !== undefined) query = query.where(isIn(this.#dialect, filter.ids));
     if (filter.queue !== undefined) query = query.where('queue', '=', filter.queue);
     if (filter.statuses !== undefined) query = query.where('status', 'in', filter.statuses);
+    if (filter.madeUntil !== undefined) query = query.where('creation_time', '<=', filter.madeUntil);
     const rows = await query.returning(['worker_id', 'queue']).execute();
     return rows.map((row) => ({ workerId: row.worker_id, queue: row.queue }));
   }

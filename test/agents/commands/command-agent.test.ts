@@ -138,6 +138,29 @@ describe('the agent that carries out commands', () => {
     expect(killed).to.deep.equal([ids.slice(0, 1), ids.slice(1)]);
   });
 
+  it('hole 7: done again after a crash, an end of a whole queue ends no workers that were made since', async () => {
+    const before = await parts.submitted(2);
+    const id = await leave({ kind: 'kill-queue', queue: 'Q' });
+    // Taken up, and done, by a daemon that died before its answer was written.
+    await parts.store.commands.take(id, parts.clock.now());
+    await parts.clock.advance(3_600_000);
+    const since = await parts.submitted(1);
+    await agent.pass();
+    expect((await resultOf(id))?.message).to.equal('2 workers of Q are being ended');
+    expect(killed).to.deep.equal([before]);
+    expect(since.map((one) => parts.ledger.live.get(one)?.killed)).to.deep.equal([false]);
+  });
+
+  it('ends the workers of a queue also where the clock was set back since they were made', async () => {
+    const ids = await parts.submitted(2);
+    const id = await leave({ kind: 'kill-queue', queue: 'Q' });
+    const now = parts.clock.now() - 3_600_000;
+    const clock = { now: () => now, monotonic: () => 0, sleep: () => Promise.resolve() };
+    const store = { ...parts.store, changedElsewhere: () => true };
+    await new CommandAgent({ ...parts.context, clock, store }, targets).pass();
+    expect((await resultOf(id))?.message).to.equal(`${ids.length} workers of Q are being ended`);
+  });
+
   it('says which workers cannot be ended since no configuration leads to them, and records the wish', async () => {
     const ids = await parts.submitted(7);
     targets.leads = ({ workerId }) => workerId === ids[0];
