@@ -98,6 +98,13 @@ async function orphan(live: Live): Promise<void> {
   });
 }
 
+/** As the controller of a Job with `managedBy` does. */
+async function showElsewhere({ space, job }: Live, counts: Readonly<Record<string, number>>): Promise<void> {
+  await space.client.patch(space.jobs(`${job.metadata.name}/status`), {
+    status: { startTime: new Date().toISOString().replace(/\.\d+/, ''), ...counts },
+  });
+}
+
 async function evict(live: Live): Promise<void> {
   const { metadata } = await podOf(live, 'Running');
   const { space } = live;
@@ -193,6 +200,21 @@ const cases: readonly Case[] = [
     row: 'Job condition `Suspended`',
     spec: { suspend: true },
     expected: 'idle Suspended',
+  },
+  {
+    what: 'a Job whose Pod runs in another cluster',
+    row: 'Job without a Pod, of another controller (',
+    spec: { managedBy: 'example.org/other' },
+    then: (live) => showElsewhere(live, { active: 1, ready: 1 }),
+    expected: 'running RunningElsewhere',
+  },
+  {
+    what: 'a Job whose Pod waits in another cluster',
+    row: 'Job without a Pod, of another controller, whose `status.active`',
+    queue: 'impatient',
+    spec: { managedBy: 'example.org/other' },
+    then: (live) => showElsewhere(live, { active: 1, ready: 0 }),
+    expected: 'idle ActiveElsewhere',
   },
   {
     what: 'a pilot that fails, by its Job',

@@ -1,5 +1,6 @@
 import type { Kept } from './records.ts';
 import { type StateOptions, stateOf, type WorkerState } from '../state/pod-state.ts';
+import { countsElsewhere, timeOf } from '../state/pod-facts.ts';
 import { configAnnotation, queueLabel } from '../marks.ts';
 import type { Job, Pod } from '../state/types.ts';
 
@@ -13,6 +14,9 @@ interface Followed {
   because?: string;
 }
 
+/** More Pods than a Job makes for one worker. Others have its labels: each look at the worker would go through all of them. */
+const mostPods = 1000;
+
 /** Options by queue and number of its configuration, as far as the object says them. */
 export type OptionsOf = (
   queue: string | undefined,
@@ -25,6 +29,10 @@ export interface ObjectName {
   readonly uid: string;
   /** It is on its way out already. */
   readonly leaving: boolean;
+  /** When it was to be gone, with its grace, ms UTC. */
+  readonly goneAt?: number;
+  /** What keeps it from going then. */
+  readonly finalizers: readonly string[];
 }
 
 export interface FollowedState extends WorkerState {
@@ -53,6 +61,7 @@ export class Following {
   putPod(pod: Kept): void {
     const { pods } = this.#of(pod.workerId);
     const at = pods.findIndex(({ uid }) => uid === pod.uid);
+    if (at === -1 && pods.length >= mostPods) return;
     pods[at === -1 ? pods.length : at] = pod;
   }
 
@@ -114,7 +123,7 @@ export class Following {
     if (followed === undefined) return undefined;
     const { job, pods } = parsed(followed);
     // A Job does not say since when it has no Pod: it is counted from when that was first seen.
-    if (pods.length > 0) {
+    if (pods.length > 0 || countsElsewhere(job)) {
       delete followed.withoutPodSince;
       delete followed.because;
     } else followed.withoutPodSince ??= now;
@@ -159,8 +168,15 @@ function parsed({ job, pods }: Followed): { readonly job: Job | undefined; reado
 }
 
 function nameOf({ metadata }: Job | Pod): ObjectName {
-  const { name = '', uid = '', deletionTimestamp } = metadata ?? {};
-  return { name, uid, leaving: Boolean(deletionTimestamp) };
+  const { name = '', uid = '', deletionTimestamp, finalizers } = metadata ?? {};
+  const goneAt = timeOf(deletionTimestamp);
+  return {
+    name,
+    uid,
+    leaving: Boolean(deletionTimestamp),
+    ...(goneAt !== undefined && { goneAt }),
+    finalizers: finalizers ?? [],
+  };
 }
 
 /** Jobs and Pods are told of by two streams: the end of a Job may be heard before that of its Pod, which says why. */

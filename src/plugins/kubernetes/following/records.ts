@@ -58,6 +58,7 @@ function slimJob(object: KubernetesObject): Job {
       ...(spec?.completions !== undefined && { completions: spec.completions }),
       ...(spec?.suspend ? { suspend: true } : {}),
       ...(spec?.podFailurePolicy ? { podFailurePolicy: true } : {}),
+      ...(spec?.managedBy && { managedBy: spec.managedBy }),
     },
     status: { ...status, ...(status?.conditions && { conditions: status.conditions.map(slimCondition) }) },
   };
@@ -89,7 +90,7 @@ function slimPod(object: KubernetesObject): Pod {
 }
 
 function slimMetadata(metadata: ObjectMeta | undefined, ...wanted: string[]): ObjectMeta {
-  const { name, uid, creationTimestamp, deletionTimestamp, annotations } = metadata ?? {};
+  const { name, uid, creationTimestamp, deletionTimestamp, finalizers, annotations } = metadata ?? {};
   const kept = wanted.flatMap((key) => {
     const value = annotations?.[key];
     return value === undefined ? [] : [[key, value] as const];
@@ -99,6 +100,8 @@ function slimMetadata(metadata: ObjectMeta | undefined, ...wanted: string[]): Ob
     ...(uid !== undefined && { uid }),
     ...(creationTimestamp && { creationTimestamp }),
     ...(deletionTimestamp && { deletionTimestamp }),
+    // Before its end nothing rests on them.
+    ...(deletionTimestamp && finalizers && { finalizers }),
     annotations: Object.fromEntries(kept),
   };
 }

@@ -46,6 +46,9 @@ export function factsOf(job: Job | undefined, pods: readonly Pod[]): Facts {
   };
 }
 
+/** Value of `spec.managedBy` of a Job that Kubernetes' own controller has. */
+export const ownController = 'kubernetes.io/job-controller';
+
 /** ms UTC of a time of the API; undefined where there is none, none that can be read, or 1970, which is the kubelet's "never". */
 export function timeOf(text: string | null | undefined): number | undefined {
   const time = Date.parse(text ?? '');
@@ -75,9 +78,26 @@ export function startsAnotherPod({ job, jobIs }: Facts): boolean {
   return (job.spec?.backoffLimit ?? 6) > 0;
 }
 
+/**
+ * Whether another controller than Kubernetes' own has the Job, as MultiKueue does: its Pods are in another cluster, and its status is copied
+ * from there. Source: `spec.managedBy`, KEP-4368.
+ */
+export function isElsewhere({ job, pod }: Pick<Facts, 'job' | 'pod'>): boolean {
+  const { managedBy = ownController } = job?.spec ?? {};
+  return pod === undefined && (managedBy ?? ownController) !== ownController;
+}
+
+/** Whether that controller counts a Pod of the Job. */
+export function countsElsewhere(job: Job | undefined): boolean {
+  const { active, ready } = job?.status ?? {};
+  return job !== undefined && isElsewhere({ job }) && (active ?? 0) + (ready ?? 0) > 0;
+}
+
 /** Whether a Pod was there, or the Job was held back, before: it is no longer only submitted then. */
-export function hadItsTurn({ job }: Facts): boolean {
-  const { active, failed, succeeded, terminating, conditions } = job?.status ?? {};
+export function hadItsTurn(facts: Facts): boolean {
+  const { active, failed, succeeded, terminating, conditions, startTime } = facts.job?.status ?? {};
+  // What was counted in another cluster may be counted no more, and this one makes no Pod before the start.
+  if (isElsewhere(facts) && timeOf(startTime) !== undefined) return true;
   const counted = (active ?? 0) + (failed ?? 0) + (succeeded ?? 0) + (terminating ?? 0);
   return counted > 0 || (conditions ?? []).some(({ type }) => type === 'Suspended');
 }

@@ -8,6 +8,7 @@ import {
   hadItsTurn,
   hasBegun,
   isDeleted,
+  isElsewhere,
   startsAnotherPod,
   timeOf,
 } from './pod-facts.ts';
@@ -182,6 +183,18 @@ export const stateRows: readonly Row[] = [
     native: reasonOf,
     mayBeGivenUp: true,
     when: ({ pod }) => pod !== undefined,
+  },
+  {
+    seen: 'Job without a Pod, of another controller (`managedBy`, as MultiKueue has it), whose `status.ready` counts one',
+    status: 'running',
+    native: 'RunningElsewhere',
+    when: (facts) => isElsewhere(facts) && (facts.job?.status?.ready ?? 0) > 0,
+  },
+  {
+    seen: 'Job without a Pod, of another controller, whose `status.active` counts one: native `ActiveElsewhere`, and it is never given up',
+    status: 'idle',
+    native: 'ActiveElsewhere',
+    when: (facts) => isElsewhere(facts) && (facts.job?.status?.active ?? 0) > 0,
   },
   {
     seen: 'Job without a Pod that had one, or was suspended, before: native is `NoPod`, with the reason of an Event of the Job where there is one (`NoPod:FailedCreate`)',

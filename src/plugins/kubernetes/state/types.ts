@@ -11,6 +11,7 @@ export interface ObjectMeta {
   readonly creationTimestamp?: Maybe<string>;
   /** When it will be gone, its grace included. */
   readonly deletionTimestamp?: Maybe<string>;
+  readonly finalizers?: Maybe<readonly string[]>;
   readonly labels?: Maybe<Readonly<Record<string, string>>>;
   readonly annotations?: Maybe<Readonly<Record<string, string>>>;
 }
@@ -31,12 +32,16 @@ export interface Job {
     readonly completions?: Maybe<number>;
     readonly suspend?: Maybe<boolean>;
     readonly podFailurePolicy?: unknown;
+    /** The controller that has the Job, where it is not Kubernetes' own. */
+    readonly managedBy?: Maybe<string>;
   };
   readonly status?: {
     readonly conditions?: Maybe<readonly Condition[]>;
     readonly startTime?: Maybe<string>;
     readonly completionTime?: Maybe<string>;
     readonly active?: Maybe<number>;
+    /** Of these, Pods that are ready. */
+    readonly ready?: Maybe<number>;
     readonly succeeded?: Maybe<number>;
     readonly failed?: Maybe<number>;
     readonly terminating?: Maybe<number>;

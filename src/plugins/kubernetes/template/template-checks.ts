@@ -4,6 +4,7 @@ import { withoutEnd } from '../../../util/without-end.ts';
 import { unknownInTemplate } from '../../contracts/placeholders.ts';
 import { identityNames, knownNames, knownPlaceholders, referenceIn } from './environment.ts';
 import { factoryLabel, isLabelValue, queueLabel, workerIdLabel } from '../marks.ts';
+import { ownController } from '../state/pod-facts.ts';
 import { payloadDirectory, payloadVolumeName } from './payload.ts';
 import { quantityOf } from '../../../clients/kubernetes/quantity.ts';
 import { executableDirectory, namesStarter, starterOf } from './starter.ts';
@@ -51,6 +52,7 @@ function checkPods({ spec }: JobShape): Finding[] {
     podReplacementPolicy,
     podFailurePolicy,
     ttlSecondsAfterFinished,
+    managedBy = ownController,
   } = spec;
   const { restartPolicy } = spec.template.spec;
   const findings: Finding[] = [];
@@ -86,6 +88,10 @@ function checkPods({ spec }: JobShape): Finding[] {
   if (ttlSecondsAfterFinished !== undefined && ttlSecondsAfterFinished < 3600) {
     const message = `ttlSecondsAfterFinished is ${ttlSecondsAfterFinished}: a Job that is removed before its end was seen counts as missed; write 3600 or more, or leave it to the queue`;
     findings.push(risky(['spec', 'ttlSecondsAfterFinished'], message));
+  }
+  if (managedBy !== ownController) {
+    const message = `managedBy is ${managedBy}: Kubernetes makes no Pod, and thresher knows of the worker what that controller writes into the status of the Job; there are no logs and no nodes`;
+    findings.push(risky(['spec', 'managedBy'], message));
   }
   for (const key of ['selector', 'manualSelector']) {
     if (!Object.hasOwn(spec, key)) continue;

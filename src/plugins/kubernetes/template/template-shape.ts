@@ -58,6 +58,7 @@ export const JobShape = Type.Object({
     completions: Type.Optional(Type.Integer({ minimum: 0 })),
     backoffLimit: Type.Optional(Type.Integer({ minimum: 0 })),
     podReplacementPolicy: Type.Optional(Type.String()),
+    managedBy: Type.Optional(Type.String()),
     podFailurePolicy: object,
     activeDeadlineSeconds: Type.Optional(Type.Integer({ minimum: 1 })),
     ttlSecondsAfterFinished: Type.Optional(Type.Integer({ minimum: 0 })),

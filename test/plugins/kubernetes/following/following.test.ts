@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Following, type OptionsOf } from '../../../../src/plugins/kubernetes/following/following.ts';
 import type { Kept } from '../../../../src/plugins/kubernetes/following/records.ts';
-import { job, ms, pod, running } from '../objects.ts';
+import { at, job, ms, pod, running } from '../objects.ts';
 
 const options: OptionsOf = () => ({ podQueueTimeLimit: 60 });
 const kept = (uid: string, value: object): Kept => ({ workerId: 1, uid, text: JSON.stringify(value) });
@@ -48,5 +48,39 @@ describe('a worker whose Pod went away under its Job', () => {
     const alone = new Following();
     alone.putJob(active);
     expect(alone.stateOf(1, ms(10_160), options)?.verdict).to.equal(undefined);
+  });
+});
+
+describe('a worker whose Pod runs in another cluster', () => {
+  it('waits from when that is counted no more, not from when it was first seen', () => {
+    const following = new Following();
+    const state = (seconds: number) => following.stateOf(1, ms(seconds), options);
+    const spec = { managedBy: 'kueue.x-k8s.io/multikueue' };
+    const put = (counts: object) => {
+      following.putJob(kept('job', job([], { spec, status: { startTime: at(0), ...counts } })));
+    };
+    put({ active: 1, ready: 1 });
+    expect(state(10)?.observation.nativeStatus).to.equal('RunningElsewhere');
+    put({ active: 0, failed: 1 });
+    expect([state(7200)?.verdict, state(7200)?.lookAgainAt]).to.deep.equal([undefined, ms(7260)]);
+    put({ active: 1, ready: 0 });
+    expect(state(7250)?.observation.nativeStatus).to.equal('ActiveElsewhere');
+    put({ active: 0, terminating: 1 });
+    expect(state(9000)?.verdict).to.equal(undefined);
+    expect(state(9060)?.verdict?.observation.error?.code).to.equal('k8s-queue-time');
+  });
+});
+
+describe('a worker whose labels thousands of Pods have', () => {
+  it('hole 8: is judged by a thousand of them, and is there as long as one of these is', () => {
+    const following = new Following();
+    const pods = Array.from({ length: 5000 }, (_, at) => ({ ...aPod, uid: `pod-${at}` }));
+    following.replacePods(pods);
+    expect(following.objectsOf(1).pods).to.have.length(1000);
+    following.putPod({ ...aPod, uid: 'pod-7' });
+    expect(following.objectsOf(1).pods).to.have.length(1000);
+    expect(following.stateOf(1, ms(10_000), options)?.observation.status).to.equal('running');
+    for (const one of pods) following.removePod(one);
+    expect(following.has(1)).to.equal(false);
   });
 });

@@ -81,6 +81,27 @@ describe('the state of a Job and its Pods', () => {
       'idle Suspended',
     ],
     ['a Job whose Pod was deleted under it', job([], { status: { active: 1 } }), [], 'idle NoPod'],
+    ...(
+      [
+        ['runs', { active: 1, ready: 1 }, 'running RunningElsewhere'],
+        ['has its Pod, not ready yet', { active: 1, ready: 0 }, 'idle ActiveElsewhere'],
+        ['lost its cluster', { startTime: at(0) }, 'idle NoPod'],
+      ] as const
+    ).map(
+      ([what, status, expected]) =>
+        [
+          `a Job of MultiKueue that ${what}`,
+          job([], { spec: { managedBy: 'kueue.x-k8s.io/multikueue' }, status }),
+          [],
+          expected,
+        ] as const,
+    ),
+    [
+      "a Job that names Kubernetes' own controller, whose Pod was deleted under it",
+      job([], { spec: { managedBy: 'kubernetes.io/job-controller' }, status: { active: 1, ready: 1 } }),
+      [],
+      'idle NoPod',
+    ],
     ['a Pod that nobody has looked at', job(), [pod('Pending')], 'idle Pending'],
     ['a Pod without any status', job(), [{ metadata: { name: 'p' } }], 'idle Pending'],
     [
@@ -653,6 +674,16 @@ describe('waiting', () => {
     for (const state of [look(job(), pods, 1e7), look(job([condition('Suspended')]), [], 1e7)]) {
       expect(state.verdict).to.equal(undefined);
       expect(state.lookAgainAt).to.equal(undefined);
+    }
+  });
+
+  it('in another cluster has no limit: c06, three days in the one that MultiKueue chose', () => {
+    const spec = { backoffLimit: 0, suspend: false, managedBy: 'kueue.x-k8s.io/multikueue' };
+    const resumed = condition('Suspended', 'JobResumed', { status: 'False' });
+    for (const ready of [0, 1]) {
+      const status = { startTime: at(0), active: 1, ready, conditions: [resumed] };
+      const state = look(job([], { spec, status }), [], 3 * 86_400, { podQueueTimeLimit: 500 });
+      expect([state.verdict, state.lookAgainAt]).to.deep.equal([undefined, undefined]);
     }
   });
 

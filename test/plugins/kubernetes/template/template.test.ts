@@ -94,6 +94,12 @@ describe('a Kubernetes template', () => {
       [/^6 warning .*backoffLimit is 2/, /^7 warning .*write Failed$/],
     ],
     [
+      'a controller that makes its Pod in another cluster',
+      'backoffLimit: 0',
+      'backoffLimit: 0\n  managedBy: kueue.x-k8s.io/multikueue',
+      [/^7 warning .*managedBy is kueue.x-k8s.io\/multikueue: Kubernetes makes no Pod/],
+    ],
+    [
       'a short life after the end',
       'backoffLimit: 0',
       'backoffLimit: 0\n  ttlSecondsAfterFinished: 60',
