@@ -6,8 +6,8 @@ export type GoneOutcome =
   /** It no longer runs (kill), or nothing of it is left (remove). Also for what was never there. */
   | { readonly kind: 'gone' }
   /**
-   * Asked for, not there yet: call again. With a `reason` the sweeper keeps it in its place on purpose: something of
-   * the worker may still be on its way to the backend, and nothing else would turn it away.
+   * Asked for, not there yet: call again. The `reason` says why it takes long: the backend does not end it, or the sweeper keeps it in its
+   * place on purpose, since something of the worker may still be on its way and nothing else would turn it away.
    */
   | { readonly kind: 'pending'; readonly reason?: Reason }
   | { readonly kind: 'failed'; readonly error: WorkerError };

@@ -42,6 +42,12 @@ export const kubernetesWorkerErrors = {
     meaning: "A container beside the pilot's failed, and so did the Pod.",
     remedy: 'Look at its log; make it a sidecar (an init container with `restartPolicy: Always`).',
   },
+  'k8s-not-ending': {
+    meaning:
+      'A deleted Job or Pod of a worker is still there though its grace is over: its node does not answer, or a finalizer of another program keeps it. The worker counts as living until it is gone.',
+    remedy:
+      'Look at the node (`kubectl get pod NAME -o wide`, `kubectl get node`). If the machine is gone for good, `kubectl delete node`, or `kubectl delete pod NAME --force`. A finalizer is for the program to remove that set it.',
+  },
   'k8s-evicted': {
     meaning:
       'The Pod was evicted: its node was short of disk or memory, or an administrator drained the node.',

@@ -38,6 +38,9 @@ type Ask = (worker: Worker) => Promise<Reason | undefined>;
 type GraceOf = (workerId: number) => number | undefined;
 const podsOwn: GraceOf = () => undefined;
 
+/** So long after it was to be gone, an object counts as one that does not go, ms. */
+const lateAfter = 30_000;
+
 const defaults = defaultsOf(K8sSweeperConfig);
 
 /** Deletes Jobs and their Pods, each only while it is the one that was meant, and says gone when both are. */
@@ -147,7 +150,7 @@ export class K8sSweeper implements Sweeper {
       if (identity === undefined) return { kind: 'gone' };
       const { workerId } = identity;
       const left = await this.#left([identity], podsOwn, new Set(), signal);
-      return { kind: left.has(workerId) ? 'pending' : 'gone' };
+      return left.has(workerId) ? this.#pending(workerId, left) : { kind: 'gone' };
     } catch (error) {
       return { kind: 'failed', error: toReason(error) };
     }
@@ -198,12 +201,14 @@ export class K8sSweeper implements Sweeper {
     await pMap(workers, askOne, { concurrency: this.#atOnce(workers) });
     const asked = workers.filter(({ workerId }) => !outcomes.has(workerId));
     let open = asked;
+    let last: Following | undefined;
     const deadline = clock.monotonic() + wait;
     let failure: WorkerError | undefined;
     const shortened = new Set<string>();
     for (let pause = pauses.first; open.length > 0; pause = Math.min(pause * 2, pauses.longest)) {
       try {
         const left = await this.#left(open, graceOf, shortened, signal);
+        last = left;
         failure = undefined;
         open = open.filter(({ workerId }) => left.has(workerId));
       } catch (error) {
@@ -215,9 +220,16 @@ export class K8sSweeper implements Sweeper {
     const late = new Set(open.map(({ workerId }) => workerId));
     for (const { workerId } of asked) {
       if (!late.has(workerId)) outcomes.set(workerId, { kind: 'gone' });
-      else outcomes.set(workerId, failure ? { kind: 'failed', error: failure } : { kind: 'pending' });
+      else
+        outcomes.set(workerId, failure ? { kind: 'failed', error: failure } : this.#pending(workerId, last));
     }
     return outcomes;
+  }
+
+  #pending(workerId: number, left: Following | undefined): GoneOutcome {
+    const { namespace } = this.#parts;
+    const reason = left && whyLeft(left.objectsOf(workerId), namespace.name, namespace.now());
+    return { kind: 'pending', ...(reason && { reason }) };
   }
 
   /** Looks up what is left of these workers. Deletes Pods whose Job is gone, since the cluster takes its time. */
@@ -282,4 +294,27 @@ export class K8sSweeper implements Sweeper {
       if (!isKubernetesError(error, 'kubernetes-not-found', 'kubernetes-conflict')) throw error;
     }
   }
+}
+
+/**
+ * What keeps the objects of a worker though their grace is over; undefined where nothing is late. It says the same at each call: it is kept
+ * in the database.
+ */
+function whyLeft(
+  { job, pods }: ReturnType<Following['objectsOf']>,
+  namespace: string,
+  now: number,
+): Reason | undefined {
+  const all = [...pods.map((pod) => ({ ...pod, kind: 'Pod' })), ...(job ? [{ ...job, kind: 'Job' }] : [])];
+  const late = all.find(({ goneAt = Infinity }) => now - goneAt > lateAfter);
+  if (late?.goneAt === undefined) return undefined;
+  const { kind, name, goneAt, finalizers } = late;
+  // The cluster takes its own away by itself once the node has said so.
+  const others = finalizers.filter((one) => one !== 'batch.kubernetes.io/job-tracking');
+  const why =
+    others.length > 0
+      ? `its finalizers (${others.join(', ')}) keep it`
+      : 'its node has not said that it ended';
+  const message = `${kind} ${namespace}/${name} was to be gone at ${new Date(goneAt).toISOString()} and is still there: ${why}`;
+  return { code: 'k8s-not-ending', message };
 }

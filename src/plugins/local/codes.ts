@@ -15,6 +15,11 @@ export const localWorkerErrors = {
     remedy:
       'Look at the path that the message names, and remove it by hand once you no longer need it. `thresher orphans` lists directories without a readable worker id.',
   },
+  'local-not-ending': {
+    meaning:
+      'Processes of a worker that is to end live on after its grace: the kernel waits for a disk, or they became another user, as by sudo, and thresher may not signal them. The worker counts as living until they are gone.',
+    remedy: 'End the processes that the message names as root; if they wait for a disk, see to it first.',
+  },
   'pid-namespace-failed': {
     meaning:
       'thresher could not make or enter the PID namespace of a local worker, so the command of the worker never began. The machine reached a limit on namespaces or processes, or an administrator has forbidden namespaces since the last trial.',

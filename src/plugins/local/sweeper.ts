@@ -3,6 +3,7 @@ import { defaultsOf } from '../../util/schema-defaults.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
+import type { Left } from './ending.ts';
 import { fence } from './fence.ts';
 import type { LocalHost } from './host.ts';
 import { toHandle } from './host.ts';
@@ -36,9 +37,9 @@ export class LocalSweeper implements Sweeper {
       else fenced.push(worker);
     }
     for (const [grace, some] of Map.groupBy(fenced, (worker) => this.#graceOf(worker))) {
-      const gone = await this.#host.endings.end(some, { grace, patience, reason: 'killed' }, signal);
+      const left = await this.#host.endings.end(some, { grace, patience, reason: 'killed' }, signal);
       for (const { workerId } of some)
-        outcomes.set(workerId, { kind: gone.has(workerId) ? 'gone' : 'pending' });
+        outcomes.set(workerId, pending(left.get(workerId)) ?? { kind: 'gone' });
     }
     return outcomes;
   }
@@ -47,10 +48,10 @@ export class LocalSweeper implements Sweeper {
     const outcomes = new Map<number, GoneOutcome>();
     // An ended worker may have left processes behind that still write into its directory.
     // Each ended long ago: a process that it left behind gets no grace.
-    const gone = await this.#host.endings.end(workers, { grace: 0, patience }, signal);
+    const left = await this.#host.endings.end(workers, { grace: 0, patience }, signal);
     await pMap(
       workers,
-      async ({ workerId }) => outcomes.set(workerId, await this.#removeOne(workerId, gone)),
+      async ({ workerId }) => outcomes.set(workerId, await this.#removeOne(workerId, left)),
       {
         concurrency: removalsAtOnce,
       },
@@ -109,12 +110,13 @@ export class LocalSweeper implements Sweeper {
     }
     const known = { ...found.identity, handle: found.handle };
     const how = { grace: this.#graceOf(found.identity), patience, reason: 'killed' } as const;
-    const gone = await this.#host.endings.end([known], how, signal);
-    return this.#removeOne(found.identity.workerId, gone);
+    const left = await this.#host.endings.end([known], how, signal);
+    return this.#removeOne(found.identity.workerId, left);
   }
 
-  async #removeOne(workerId: number, gone: ReadonlySet<number>): Promise<GoneOutcome> {
-    if (!gone.has(workerId)) return { kind: 'pending' };
+  async #removeOne(workerId: number, left: ReadonlyMap<number, Left>): Promise<GoneOutcome> {
+    const outcome = pending(left.get(workerId));
+    if (outcome !== undefined) return outcome;
     try {
       // A missing mount would look as if the directory were gone already. One that never was holds nothing.
       if (await this.#host.root.require()) await this.#host.directory.remove(workerId);
@@ -130,6 +132,11 @@ export class LocalSweeper implements Sweeper {
     const { killGrace } = this.#daemon.queue(queue, configId)?.sweeper ?? defaults();
     return killGrace * 1000;
   }
+}
+
+/** Undefined: nothing is left. */
+function pending(left: Left | undefined): GoneOutcome | undefined {
+  return left && { kind: 'pending', ...(left.why && { reason: left.why }) };
 }
 
 function failed(error: unknown): GoneOutcome {

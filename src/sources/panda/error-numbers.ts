@@ -32,6 +32,8 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'spawn-failed': 5601,
   'local-root-lost': otherError,
   'local-directory-damaged': otherError,
+  'local-not-ending': otherError,
+  'k8s-not-ending': otherError,
   'pid-namespace-failed': otherError,
   'pid-namespace-missing': otherError,
   'pid-namespace-required': otherError,
