@@ -2,7 +2,7 @@ import { type Node, parseTree, type ParseError } from 'jsonc-parser';
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type ScalarTag } from 'yaml';
 import type { ErrorCode } from '../codes/codes.ts';
 import { messageOf } from '../worker/errors.ts';
-import { isDeeper } from './json.ts';
+import { hasMoreValues, isDeeper } from './json.ts';
 import { jsonMistake } from './json-syntax.ts';
 import { fromPointer, toPointer } from './pointer.ts';
 
@@ -41,6 +41,9 @@ export interface Located {
 const deepest = 100;
 export const endless = `the file is nested too deeply (over ${deepest} levels), or refers to itself`;
 
+/** No honest file has more values: a thousand queues with hundreds of options each. Nothing else runs while they are read. */
+const mostValues = 500_000;
+
 /** A file without any usable content. */
 export function broken(
   file: string,
@@ -55,6 +58,8 @@ export function broken(
 
 /** JSON as strictly as Python's `json.load`; of a duplicate key the last one counts, with a warning where they differ. */
 export function parseJson(text: string, file: string): Located {
+  if (hasMoreValues(text, mostValues))
+    return broken(file, 1, 'syntax', `the file has too many values (over ${mostValues})`);
   const starts = lineStarts(text);
   const line = (offset: number) => lineAt(starts, offset);
   const errors: ParseError[] = [];
@@ -65,26 +70,24 @@ export function parseJson(text: string, file: string): Located {
   }
   const problems: Problem[] = [];
   const lines = new Map<string, number>();
-  const visit = (node: Node, path: readonly (string | number)[], at: number): unknown => {
-    // A value has the line of its key, where an operator looks. If two keys are equal, the last counts.
-    lines.set(toPointer(path), line(at));
+  /** `counts`: it is a part of the value, and not of one that a later key of the same name replaces. */
+  const visit = (node: Node, path: readonly (string | number)[], at: number, counts: boolean): unknown => {
+    // A value has the line of its key, where an operator looks.
+    if (counts) lines.set(toPointer(path), line(at));
     if (path.length > deepest) throw new RangeError(endless);
     const children = node.children ?? [];
     if (node.type === 'array')
-      return children.map((child, index) => visit(child, [...path, index], child.offset));
+      return children.map((child, index) => visit(child, [...path, index], child.offset, counts));
     if (node.type !== 'object') return node.value as unknown;
     const seen = new Map<string, { readonly at: number; readonly value: unknown }>();
+    const lasts = new Map(children.map((property) => [nameOf(property), property]));
     for (const property of children) {
       const [keyNode, valueNode] = property.children ?? [];
       if (keyNode === undefined || valueNode === undefined) continue;
       const key = String(keyNode.value);
       const place = [...path, key];
       const before = seen.get(key);
-      if (before !== undefined) {
-        const replaced = toPointer(place);
-        for (const at of lines.keys()) if (at.startsWith(`${replaced}/`)) lines.delete(at);
-      }
-      const value = visit(valueNode, place, keyNode.offset);
+      const value = visit(valueNode, place, keyNode.offset, counts && lasts.get(key) === property);
       if (before !== undefined) {
         const same = JSON.stringify(before.value) === JSON.stringify(value);
         const first = `first on line ${line(before.at)} with ${same ? 'the same value' : 'another value'}`;
@@ -101,7 +104,7 @@ export function parseJson(text: string, file: string): Located {
     }
     return Object.fromEntries([...seen].map(([key, { value }]) => [key, value]));
   };
-  const value = visit(root, [], root.offset);
+  const value = visit(root, [], root.offset, true);
   const lineOf = (pointer: string): number => {
     for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
       const found = lines.get(at);
@@ -110,6 +113,11 @@ export function parseJson(text: string, file: string): Located {
     return lines.get('') ?? 1;
   };
   return { file, value, problems, lineOf };
+}
+
+/** Name of a property of an object. */
+function nameOf({ children }: Node): string {
+  return String(children?.[0]?.value);
 }
 
 /**

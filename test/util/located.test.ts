@@ -85,6 +85,24 @@ describe('a JSON file', () => {
     expect(problem?.message).to.contain('first on line 1 with the same value');
   });
 
+  it('hole 8: of twenty thousand equal keys keeps the last, with the lines of that alone', () => {
+    const entry = (at: number) => `"Q": {"a": [${at}, {"x": ${at}}]}`;
+    const many = Array.from({ length: 20_000 }, (_, at) => entry(at)).join(',\n');
+    const located = parseJson(`{${many},\n"Q": {"b": 1}}`, 'f');
+    expect(located.value).to.deep.equal({ Q: { b: 1 } });
+    expect([located.problems.length, located.lineOf('/Q/b'), located.lineOf('/Q/a/1/x')]).to.deep.equal([
+      20_000, 20_001, 20_001,
+    ]);
+  });
+
+  it('hole 8: refuses a file with more values than any honest one has, before it reads them', () => {
+    const { value, problems } = parseJson(`[${'1,'.repeat(500_000)}1]`, 'f');
+    expect(value).to.equal(undefined);
+    expect(problems.map(({ message }) => message)).to.deep.equal([
+      'the file has too many values (over 500000)',
+    ]);
+  });
+
   it('knows the line of every value, or of its nearest parent', () => {
     const located = parseJson(text, 'f');
     expect(

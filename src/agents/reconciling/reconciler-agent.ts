@@ -195,12 +195,12 @@ export class ReconcilerAgent {
     const judged = first.map(judgeOne);
     // The rows were read after the listing: who ended or was swept in between only looks like an orphan. What is listed
     // again, after the rows, is one.
-    const suspects = judged.filter(
-      ({ found, verdict }) => verdict.kind === 'orphan' && rowOf(found) !== undefined,
+    const suspects = new Set(
+      judged.filter(({ found, verdict }) => verdict.kind === 'orphan' && rowOf(found) !== undefined),
     );
-    if (suspects.length === 0) return judged;
+    if (suspects.size === 0) return judged;
     const second = new Map((await this.#list()).map((found) => [found.place, judgeOne(found)]));
-    return judged.flatMap((one) => (suspects.includes(one) ? (second.get(one.found.place) ?? []) : [one]));
+    return judged.flatMap((one) => (suspects.has(one) ? (second.get(one.found.place) ?? []) : [one]));
   }
 
   /** A second daemon of this factory is told of, and nothing else: its workers are followed like all others. */

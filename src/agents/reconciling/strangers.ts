@@ -91,19 +91,28 @@ function whySame(place: string): string {
  * these: they would both be lost by it.
  */
 function inOrder(factoryId: string, strangers: readonly Marked[]): readonly Marked[] {
-  const byId = Map.groupBy(strangers, ({ identity }) => identity.workerId);
-  const byOrigin = Map.groupBy(strangers, ({ identity: { origin } }) => nameOf(origin.kind, origin));
+  const counts = new Map<number | string, number>();
+  const count = (key: number | string) => counts.set(key, (counts.get(key) ?? 0) + 1);
+  const keysOf = ({ workerId, origin }: MarkedWorker) => {
+    const name = nameOf(origin.kind, origin);
+    return { name, both: `\n${workerId} ${name}` };
+  };
+  for (const { identity } of strangers) {
+    const { name, both } = keysOf(identity);
+    for (const key of [identity.workerId, name, both]) count(key);
+  }
   const order = strangers.map((one) => {
-    const { workerId, name, attempt, origin } = one.identity;
+    const { workerId, name, attempt } = one.identity;
     const likeness = [
       name === workerName(factoryId, workerId),
       one.place.endsWith(name),
       one.observation !== undefined,
     ];
-    const others = byOrigin.get(nameOf(origin.kind, origin)) ?? [];
-    const rivals =
-      (byId.get(workerId)?.length ?? 0) +
-      others.filter(({ identity }) => identity.workerId !== workerId).length;
+    const keys = keysOf(one.identity);
+    const [ofId = 0, ofOrigin = 0, ofBoth = 0] = [workerId, keys.name, keys.both].map((key) =>
+      counts.get(key),
+    );
+    const rivals = ofId + ofOrigin - ofBoth;
     return { one, rank: [likeness.filter(Boolean).length, -rivals, attempt] };
   });
   const compare = (a: readonly number[], b: readonly number[]) =>

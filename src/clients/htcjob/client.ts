@@ -17,14 +17,13 @@ export interface ClientParts extends AccessParts {
 export function clientOf(options: HtcJobOptions, parts: ClientParts): KubernetesClient {
   const { clock, files, random, configDir, userAgent } = parts;
   const source = accessSource(options, configDir);
-  let client: KubernetesClient | undefined;
-  const hasAnswered = () => client?.hasAnswered === true;
+  const hasAnswered = () => client.hasAnswered;
   const confirm =
     source.kind === 'file' ? firstAlone(clusterName(options, configDir), hasAnswered) : undefined;
   const access = new Access(source, { clock, files }, confirm);
   const { requestsPerSecond: perSecond } = options;
   const pacer = new Pacer({ perSecond, burst: 2 * perSecond }, clock, random);
-  client = new KubernetesClient({ access, pacer, clock, userAgent });
+  const client: KubernetesClient = new KubernetesClient({ access, pacer, clock, userAgent });
   return client;
 }
 

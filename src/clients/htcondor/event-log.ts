@@ -95,9 +95,12 @@ class Places {
   /** A place that is kept in a pattern itself would count for others, too. */
   readonly #own = new Map<RegExp, RegExp>();
   readonly #known = new Map<RegExp, { readonly from: number; readonly match: RegExpExecArray | null }>();
+  /** End of the last whole line; -1: there is none. */
+  readonly lastLine: number;
 
   constructor(text: string) {
     this.#text = text;
+    this.lastLine = text.lastIndexOf('\n');
   }
 
   next(pattern: RegExp, from: number): RegExpExecArray | undefined {
@@ -116,7 +119,7 @@ class Places {
 /** The record, or the garbage, that begins at a place; "wait" if it is not all there yet. */
 function recordAt(text: string, at: number, places: Places): Piece | 'wait' {
   head.lastIndex = at;
-  if (!head.test(text)) return garbageAt(text, at, places);
+  if (!head.test(text)) return garbageAt(at, places);
   const format = formatOf(text.charAt(at));
   // Behind the line that ends a record: what is nested in one is indented.
   const last = places.next(ends[format], at);
@@ -132,10 +135,9 @@ function recordAt(text: string, at: number, places: Places): Piece | 'wait' {
  * A text without a head, up to the next head or to the end of the last whole line: the rest may be the beginning of a
  * head.
  */
-function garbageAt(text: string, at: number, places: Places): Piece | 'wait' {
+function garbageAt(at: number, places: Places): Piece | 'wait' {
   const next = places.next(starts, at)?.index;
-  const last = text.lastIndexOf('\n');
-  const end = next ?? (last < at ? undefined : last + 1);
+  const end = next ?? (places.lastLine < at ? undefined : places.lastLine + 1);
   if (end === undefined) return 'wait';
   // A writer may have died after its first characters.
   const inside = Object.values(heads).map((pattern) => places.next(pattern, at + 1)?.index ?? end);

@@ -215,11 +215,14 @@ function fileOf(raw: Ad, stream: LogRequest['stream']): OutputFile | undefined {
   return isAbsolute(file) ? { directory: dirname(file), name: basename(file) } : { directory, name: file };
 }
 
-function lastLines(text: string, lines: number | undefined): string {
+/** The last so many lines of a text; undefined: all. */
+export function lastLines(text: string, lines: number | undefined): string {
   if (lines === undefined) return text;
-  if (lines === 0) return '';
-  const all = text.split(/(?<=\n)/);
-  return all.slice(-lines).join('');
+  // From the end: a log of line ends alone has millions of lines.
+  let from = text.length;
+  for (let left = lines; left > 0 && from > 0; left--)
+    from = from < 2 ? 0 : text.lastIndexOf('\n', from - 2) + 1;
+  return text.slice(from);
 }
 
 /** The text after the part that was shown, found by its end: only the end of an output can be had. */

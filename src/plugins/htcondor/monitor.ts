@@ -218,12 +218,12 @@ export class HTCondorMonitor implements Monitor {
       else sink.observe(verdict);
     }
     for (const id of this.#verdicts.keys()) if (!inQueueNow.has(id)) this.#verdicts.delete(id);
+    const over = new Set<number>();
     for (const observation of await this.#giveUp(givenUp, signal)) {
       sink.observe(observation);
-      if (isFinal(observation.status)) {
-        for (const [id, one] of alive) if (one.workerId === observation.workerId) alive.delete(id);
-      }
+      if (isFinal(observation.status)) over.add(observation.workerId);
     }
+    for (const [id, { workerId }] of alive) if (over.has(workerId ?? 0)) alive.delete(id);
     for (const id of fresh.keys()) schedd.fresh.delete(id);
     const gone = left?.map(([id]) => id) ?? [];
     schedd.jobs.see(alive, gone, inQueueNow);

@@ -5,6 +5,9 @@ import type { TrackedPod } from './pods/tracked-pod.ts';
 /** The least time between two batches of Pods, ms. Pods that come meanwhile share a submission, and so one `condor_submit`. */
 export const batchInterval = 200;
 
+/** How long one batch may take to be planned, ms: nothing else runs meanwhile. The rest is of the next batch. */
+const planTime = 50;
+
 export interface PodRequestsParts {
   readonly clock: Clock;
   /** The least time between two batches, ms. */
@@ -32,12 +35,19 @@ export class PodRequests {
     const now = clock.monotonic();
     const before = this.#asked;
     const hasNew = waiting.some((pod) => !before.has(pod));
-    const isOpen = now >= this.#nextBatch;
+    let isOpen = now >= this.#nextBatch;
     if (hasNew && isOpen) this.#nextBatch = now + interval;
-    if (hasNew && !isOpen) this.#wakeIn(this.#nextBatch - now, wake).catch(() => undefined);
-    const taken = isOpen ? waiting : waiting.filter((pod) => before.has(pod));
-    // The same object says to the daemon that nothing in the request has changed.
-    this.#asked = new Map(taken.map((pod) => [pod, before.has(pod) ? before.get(pod) : plan(pod)]));
+    const asked = new Map<TrackedPod, Request | undefined>();
+    for (const pod of waiting) {
+      // The same object says to the daemon that nothing in the request has changed.
+      if (before.has(pod)) asked.set(pod, before.get(pod));
+      else if (isOpen) {
+        asked.set(pod, plan(pod));
+        isOpen = clock.monotonic() - now < planTime;
+      }
+    }
+    this.#asked = asked;
+    if (asked.size < waiting.length) this.#wakeIn(this.#nextBatch - now, wake).catch(() => undefined);
     return [...this.#asked.values()].filter((request) => request !== undefined);
   }
 

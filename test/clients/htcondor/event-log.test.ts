@@ -374,6 +374,24 @@ describe('event logs of HTCondor', () => {
     }
   });
 
+  it('hole 8: before a line of a megabyte that has no end are read without a look through that line for each', () => {
+    const torn = 'x\n{\n}\n'.repeat(2000);
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with the text, and put back
+    const { lastIndexOf } = String.prototype;
+    let looks = 0;
+    String.prototype.lastIndexOf = function (...given) {
+      looks += given[0] === '\n' ? 1 : 0;
+      return lastIndexOf.apply(this, given);
+    };
+    try {
+      const { garbage, consumed, events } = read(torn + 'x'.repeat(1024 * 1024));
+      expect([garbage.length, consumed, events.length]).to.deep.equal([1, torn.length, 0]);
+    } finally {
+      String.prototype.lastIndexOf = lastIndexOf;
+    }
+    expect(looks).to.be.at.most(5);
+  });
+
   it('hole 8: parse a torn record from its braces within a bound', () => {
     // The fault stands at the end, so that each attempt reads all.
     const evil = `{\n${'  "x": {\n'.repeat(64)}${'"a": 1234567,'.repeat(75_000)}oops\n}\n`;

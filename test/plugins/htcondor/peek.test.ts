@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type CondorCode, HTCondorError } from '../../../src/clients/htcondor/errors.ts';
-import { HTCondorLogs } from '../../../src/plugins/htcondor/logs.ts';
+import { HTCondorLogs, lastLines } from '../../../src/plugins/htcondor/logs.ts';
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { workerOf } from '../../support/samples.ts';
@@ -51,5 +51,17 @@ describe('a look at a file of a running job of HTCondor', () => {
     await until('the machine is asked', () => isAsked);
     await clock.advance(10_000);
     expect(await code).to.equal('condor-given-up');
+  });
+});
+
+describe('the last lines of an output of HTCondor', () => {
+  it('are as many as were asked for, with the one that has no end', () => {
+    const last = (text: string) => [0, 1, 2, 9].map((lines) => lastLines(text, lines));
+    expect(last('a\n\nb\n')).to.deep.equal(['', 'b\n', '\nb\n', 'a\n\nb\n']);
+    expect(last('a\nb')).to.deep.equal(['', 'b', 'a\nb', 'a\nb']);
+    expect(last('\n')).to.deep.equal(['', '\n', '\n', '\n']);
+    expect(last('\n\n')).to.deep.equal(['', '\n', '\n\n', '\n\n']);
+    expect(last('')).to.deep.equal(['', '', '', '']);
+    expect(lastLines('a\nb\n', undefined)).to.equal('a\nb\n');
   });
 });

@@ -123,6 +123,30 @@ describe('hole 8: a Pod of interLink is counted before it is copied', () => {
     expect(made).to.be.lessThan(3 * payloadBounds.bytes);
   });
 
+  it('a ConfigMap of a hundred thousand empty keys is more than a job takes', () => {
+    const data = (keys: number) => Object.fromEntries(many(keys, (at) => [`k${at}`, '']));
+    const podWith = (keys: number) =>
+      podData(
+        { volumeMounts: [{ name: 'v', mountPath: '/v' }] },
+        { volumes: [{ name: 'v', configMap: { name: 'm' } }] },
+        { container: [{ name: 'main', configMaps: [{ metadata: { name: 'm' }, data: data(keys) }] }] },
+      );
+    expect(refusals(podWith(100_000))).to.deep.equal([tooLarge]);
+    expect(volumeFiles(planned(podWith(10_000)))).to.have.length(10_000);
+  });
+
+  it('a Secret for images with hundreds of thousands of values is not read', () => {
+    const files = (values: number) => {
+      const json = `{"auths":{"docker.io":{"auth":"dTpw"}},"x":[${'[],'.repeat(values)}[]]}`;
+      const data = { '.dockerconfigjson': Buffer.from(json).toString('base64') };
+      const container = [{ name: 'c0', secrets: [{ metadata: { name: 's' }, data }] }];
+      const spec = { containers: containers(1), imagePullSecrets: [{ name: 's' }] };
+      return planned(podData({}, spec, { container })).payload.files?.map(({ name }) => name) ?? [];
+    };
+    expect(files(100)).to.include('l0');
+    expect(files(300_000)).not.to.include('l0');
+  });
+
   const annotated = (key: string, text: string, count = 1) =>
     podData({}, { containers: containers(count) }, { annotations: { [key]: text } });
   const options = 'slurm-job.vk.io/singularity-options';

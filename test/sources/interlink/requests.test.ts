@@ -79,6 +79,30 @@ describe('the requests of Pods that wait for jobs', () => {
     expect(ask(pods)).to.have.length(3);
   });
 
+  it('hole 8: of Pods that take long to plan come in several batches, so that the daemon goes on between them', async () => {
+    let spent = 0;
+    const slow = new PodRequests({
+      clock: {
+        now: () => clock.now(),
+        monotonic: () => clock.monotonic() + spent,
+        sleep: (ms, signal) => clock.sleep(ms, signal),
+      },
+      batchInterval,
+      plan: ({ origin }) => {
+        spent += 20;
+        return { origin };
+      },
+    });
+    const pods = Array.from({ length: 8 }, waitingPod);
+    const sizes: number[] = [];
+    while (sizes.length < 3) {
+      sizes.push(slow.of(pods, () => wakes++).length);
+      await clock.advance(batchInterval);
+    }
+    expect(sizes).to.deep.equal([3, 6, 8]);
+    expect(wakes).to.equal(2);
+  });
+
   it('are forgotten as soon as their Pods wait no more, since they hold Secrets', async () => {
     const pod = waitingPod();
     ask([pod]);

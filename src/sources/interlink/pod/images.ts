@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Container, Secret } from '../../../clients/interlink/wire.ts';
+import { hasMoreValues } from '../../../util/json.ts';
 import { fieldsOf, isText } from './lines.ts';
 import { problem, shown, type PodProblem } from './problem.ts';
 import { isBelow } from './volumes.ts';
@@ -115,8 +116,12 @@ export function loginsOf(secrets: readonly Secret[]): ReadonlyMap<string, Login>
   return logins;
 }
 
+/** A login has three at most; a cluster's Secret has the logins of a few registries. */
+const mostValues = 10_000;
+
 function authsOf(json: string): readonly (readonly [string, Login])[] {
   let config: unknown;
+  if (hasMoreValues(json, mostValues)) return [];
   try {
     config = JSON.parse(json);
   } catch {

@@ -7,7 +7,7 @@
  */
 import type { Static } from 'typebox';
 import Type from '../../../util/type.ts';
-import { check } from '../../../util/schema.ts';
+import { checkFirst } from '../../../util/schema.ts';
 import { bounds } from '../bounds.ts';
 import { isContainerName } from './names.ts';
 
@@ -40,9 +40,6 @@ const PodReportSchema = Type.Object({
 export type ContainerReport = Static<typeof ContainerReportSchema>;
 export type PodReport = Static<typeof PodReportSchema>;
 
-/** A report with thousands of mistakes is no better described by all of them. */
-const mostProblems = 5;
-
 /** @returns the report, or one sentence why the text is none */
 export function readReport(text: string): PodReport | string {
   if (Buffer.byteLength(text) > bounds.reportBytes)
@@ -53,12 +50,11 @@ export function readReport(text: string): PodReport | string {
   } catch {
     return 'the report is no JSON';
   }
-  const checked = check(PodReportSchema, json);
-  if (!checked.ok)
-    return checked.problems
-      .slice(0, mostProblems)
-      .map(({ pointer, message }) => `${pointer.slice(0, 200)}: ${message}`)
-      .join('; ');
+  const checked = checkFirst(PodReportSchema, json);
+  if (!checked.ok) {
+    const [first] = checked.problems;
+    return `${first?.pointer.slice(0, 200) ?? ''}: ${first?.message ?? ''}`;
+  }
   const wrong = Object.entries(checked.value.containers).find(
     ([name, { state, exitCode }]) =>
       !isContainerName(name) || (state === 'terminated' && exitCode === undefined),

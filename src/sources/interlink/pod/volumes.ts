@@ -226,6 +226,9 @@ function hostVolume(path: string, at: string, { hostPaths }: VolumeRules, { prob
   return leftOut;
 }
 
+/** Bytes that each file takes beside its path and content: its line, and what the runner does with it. */
+const perFile = 64;
+
 type Contents = ReadonlyMap<string, Content>;
 type Chosen = readonly VolumeFile[] | string;
 
@@ -246,7 +249,7 @@ function chosen(
   if (contents === undefined) return optional ? [] : `interLink sent no ${what}`;
   const file = (path: string, bits: number, content: Content): VolumeFile => {
     // One key may be as many files as the Pod likes, each with a line that names it.
-    take(room, Buffer.byteLength(content.text, content.encoding) + Buffer.byteLength(path));
+    take(room, Buffer.byteLength(content.text, content.encoding) + Buffer.byteLength(path) + perFile);
     return { path, mode: bits, content };
   };
   const files: VolumeFile[] = [];
