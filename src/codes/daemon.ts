@@ -15,7 +15,8 @@ export const daemonErrors = {
   'factory-id-changed': {
     meaning:
       '`master.factoryId` differs from the id in the state directory: thresher would forget all living workers.',
-    remedy: 'Set the old id again, or drain first and then remove the file `factory`.',
+    remedy:
+      'Set the old id again, or drain first and then remove the file `factory`, and write the new id into `.thresher-factory` in each `workDir` of local workers.',
   },
   'factory-file-damaged': {
     meaning:

@@ -27,7 +27,7 @@ const promises: readonly string[] = [
   'test/plugins/documented-source.test.ts',
   'test/plugins/htcondor/{sweeper,submitting/submits}.test.ts',
   'test/plugins/kubernetes/{pool-image-entrypoint,starter/script}.test.ts',
-  'test/plugins/local/{contract,damaged-directories,lost-directories,namespace-failures,payload,pid-namespace}.test.ts',
+  'test/plugins/local/{contract,damaged-directories,lost-directories,namespace-failures,other-factory,payload,pid-namespace}.test.ts',
   'test/plugins/local/{processes,snapshots,wall-time}.test.ts',
   'test/sources/htcjob/{job-output,job-run,send-event}.test.ts',
   'test/sources/interlink/pod/run{,-apptainer,-around}.test.ts',

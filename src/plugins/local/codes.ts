@@ -9,6 +9,12 @@ export const localWorkerErrors = {
     remedy:
       'Mount the directory again or put it back. If it is gone for good, end its living workers and remove the file that the message names: thresher then begins with the directory that is there.',
   },
+  'local-root-of-other-factory': {
+    meaning:
+      'The work directory of local workers is of another factory, or has workers of several. Each would take the workers of the other for its own, end them and remove them. thresher concludes, submits and removes nothing there.',
+    remedy:
+      'Give each factory a `workDir` of its own. If none of the workers of the other one lives, or if this is the same factory under a new id, write the id of this factory into the file that the message names.',
+  },
   'local-directory-damaged': {
     meaning:
       'A file or directory in the work directory is missing, or has a content that thresher did not write. thresher leaves it as it is and goes on with the other workers. It follows a worker that still has processes by these.',

@@ -79,7 +79,7 @@ export class LocalHost {
   ) {
     const { clock, factoryId, stateDir, log } = context;
     this.lane = new FileLane({ clock, name: `local:${root}`, atOnce: callsAtOnce, timeoutMs: callTimeout });
-    this.root = new WorkRoot(root, stateDir, this.lane);
+    this.root = new WorkRoot(root, { factoryId, stateDir }, this.lane);
     const tell = (damage: Damage) => {
       this.tellDamage(damage);
     };

@@ -30,6 +30,7 @@ export class LocalLogs implements LogReader {
     const { lane, directory } = this.#host;
     const { workerId } = worker;
     const path = join(directory.path(workerId), request.stream);
+    await this.#host.root.require();
     const file = await directory.openLog(workerId, request.stream).catch((error: unknown) => {
       // A pilot may put anything in the place of its log.
       if (error instanceof NotPlainFile)

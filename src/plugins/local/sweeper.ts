@@ -46,6 +46,8 @@ export class LocalSweeper implements Sweeper {
 
   async remove(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, GoneOutcome>> {
     const outcomes = new Map<number, GoneOutcome>();
+    const refused = await this.#refused();
+    if (refused !== undefined) return new Map(workers.map(({ workerId }) => [workerId, refused]));
     // An ended worker may have left processes behind that still write into its directory.
     // Each ended long ago: a process that it left behind gets no grace.
     const left = await this.#host.endings.end(workers, { grace: 0, patience }, signal);
@@ -108,10 +110,22 @@ export class LocalSweeper implements Sweeper {
       const message = `${found.place} is damaged (${found.damage ?? 'it has no mark'}): look at it and remove it by hand`;
       return { kind: 'failed', error: { code: 'local-directory-damaged', message } };
     }
+    const refused = await this.#refused();
+    if (refused !== undefined) return refused;
     const known = { ...found.identity, handle: found.handle };
     const how = { grace: this.#graceOf(found.identity), patience, reason: 'killed' } as const;
     const left = await this.#host.endings.end([known], how, signal);
     return this.#removeOne(found.identity.workerId, left);
+  }
+
+  /** Why nothing may be ended by the marks of what is in the work directory: it is lost, or another factory's. */
+  async #refused(): Promise<GoneOutcome | undefined> {
+    try {
+      await this.#host.root.require();
+      return undefined;
+    } catch (error) {
+      return failed(error);
+    }
   }
 
   async #removeOne(workerId: number, left: ReadonlyMap<number, Left>): Promise<GoneOutcome> {

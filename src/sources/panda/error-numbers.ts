@@ -31,6 +31,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   // The local backend.
   'spawn-failed': 5601,
   'local-root-lost': otherError,
+  'local-root-of-other-factory': otherError,
   'local-directory-damaged': otherError,
   'local-not-ending': otherError,
   'k8s-not-ending': otherError,

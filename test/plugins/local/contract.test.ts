@@ -21,7 +21,8 @@ async function makeBackend(): Promise<BackendUnderTest> {
   const template = { command: '/bin/sh', args: ['-c', script, 'pilot', '${jobType}'], cpu: 0 };
   writeFileSync(join(directory, 'pilot.yaml'), stringify(template));
   const ours = () => plugins(directory, 'thresher-ours');
-  const other = plugins(directory, 'thresher-other');
+  // A work directory is of one factory.
+  const other = plugins(directory, 'thresher-other', 'other');
   let lastId = 1000;
   const current = ours();
   return {
@@ -35,11 +36,11 @@ async function makeBackend(): Promise<BackendUnderTest> {
       const host = new LocalHost(join(directory, 'work'), pluginContext());
       await host.directory.remove(gone.workerId);
     },
-    clean: () =>
-      endAll(
-        directory,
-        Array.from({ length: lastId - 1000 }, (_, at) => worker(1001 + at, 'runs', '')),
-      ),
+    clean: async () => {
+      const all = Array.from({ length: lastId - 1000 }, (_, at) => worker(1001 + at, 'runs', ''));
+      await endAll(directory, all);
+      await endAll(directory, all, 'other');
+    },
   };
 }
 
@@ -103,9 +104,9 @@ function readable(directory: string): string[] {
 
 describeBackendContract('local', makeBackend, makeForPayloads);
 
-function plugins(directory: string, factoryId: string) {
+function plugins(directory: string, factoryId: string, workDir = 'work') {
   const context = pluginContext({ factoryId, stateDir: directory, configDir: directory });
-  const options = { workDir: 'work', templateFile: 'pilot.yaml', pollInterval: 0.05, killGrace: 0.5 };
+  const options = { workDir, templateFile: 'pilot.yaml', pollInterval: 0.05, killGrace: 0.5 };
   const make = <K extends keyof BackendParts>(kind: K) =>
     partOf(
       localBackend.find((part) => part.kind === kind),
@@ -144,8 +145,8 @@ function worker(workerId: number, jobType: Behaviour, factory: string): Worker {
 }
 
 /** Ends workers behind the backend's back, by KILL to their whole groups. */
-async function endAll(directory: string, workers: readonly Worker[]): Promise<void> {
-  const host = new LocalHost(join(directory, 'work'), pluginContext());
+async function endAll(directory: string, workers: readonly Worker[], workDir = 'work'): Promise<void> {
+  const host = new LocalHost(join(directory, workDir), pluginContext());
   const claims = await Promise.all(
     workers.map(async ({ workerId }) => (await host.directory.claims(workerId, 2)).claim),
   );

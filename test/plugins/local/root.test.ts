@@ -24,7 +24,7 @@ for (const births of ['known', 'unknown'] as const)
     beforeEach(async () => {
       directory = temporaryDirectory();
       const lane = new FileLane({ clock: systemClock, name: 'root', atOnce: 2, timeoutMs: 5000 });
-      root = new WorkRoot(path(), join(directory, 'state'), lane, (where) => {
+      root = new WorkRoot(path(), { factoryId: 'own', stateDir: join(directory, 'state') }, lane, (where) => {
         const found = statSync(where, { throwIfNoEntry: false });
         const born = births === 'known' ? '1234' : '0';
         return Promise.resolve(found && { device: String(found.dev), inode: String(found.ino), born });
