@@ -109,7 +109,8 @@ describe('jobs of HTCondor', () => {
       const kinds = async () => {
         const checked = await known.check([forged, worker], signal);
         const found = await submitter.find([forged, worker], signal);
-        return [checked, found].flatMap((answers) => [...answers.values()].map(({ kind }) => kind));
+        const ids = [forged.workerId, worker.workerId];
+        return [checked, found].flatMap((answers) => ids.map((id) => answers.get(id)?.kind));
       };
       expect(await kinds(), 'it may be ours, of an earlier credential').to.deep.equal([
         ...['unknown', 'observed', 'unknown', 'found'],

@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import type { Ad } from '../../src/clients/htcondor/json-objects.ts';
@@ -186,10 +187,20 @@ describe('HTCondor, through crashes of the daemon', function () {
     for (const order of ['before', 'after'] as const) {
       it(`makes no second job of a submission that goes through ${order} the next daemon starts`, async () => {
         makeSite('local', { ...limits, maxWorkers: 1, nQueueLimitWorker: 1 });
+        const schedd = scheddPid(pool, 'local');
+        const [programs, mayStop] = [site.path('programs'), site.path('may-stop')];
+        // The daemon asks the schedd before it submits: it may hang only from then on.
+        mkdirSync(programs);
+        const submit = [
+          '#!/bin/sh',
+          `case "$*" in *-terse*) [ ! -e '${mayStop}' ] || kill -STOP ${schedd};; esac`,
+          `exec '${join(pool.programs, 'condor_submit')}' "$@"`,
+        ];
+        writeFileSync(join(programs, 'condor_submit'), submit.join('\n'), { mode: 0o755 });
+        environment['PATH'] = `${programs}${delimiter}${environment['PATH'] ?? ''}`;
         const first = site.start([], environment);
         await allRun(1);
-        const schedd = scheddPid(pool, 'local');
-        process.kill(schedd, 'SIGSTOP');
+        writeFileSync(mayStop, '');
         try {
           site.writeQueues({ Q: condorQueue(pool, { template: 'pilot.sub.yaml', queue: limits }) });
           first.process.kill('SIGHUP');
@@ -198,6 +209,7 @@ describe('HTCondor, through crashes of the daemon', function () {
             const [one] = submitting(site);
             return one !== undefined && one.connections > 0 && one.pid;
           });
+          rmSync(mayStop);
           first.process.kill('SIGKILL');
           await first.ended;
           // It outlives its daemon.

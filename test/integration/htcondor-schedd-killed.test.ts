@@ -1,3 +1,5 @@
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import {
   clientOf,
@@ -99,6 +101,34 @@ describe('HTCondor, through crashes of the schedd', () => {
       expect(await twice()).to.deep.equal([]);
     });
   }
+
+  it('hole 3: that comes back without its spool ends no worker and makes none anew, and goes on once it has it', async () => {
+    begin('local', 5, { requirements: 'false' });
+    const before = await allAre('submitted');
+    const log = join(pool.directory, 'spool', 'job_queue.log');
+    await crash(() => {
+      renameSync(log, `${log}.kept`);
+    });
+    await untilSaid(daemon, /the job queue of .* was made at .* Mount the spool of the schedd again/);
+    expect(await inQueue()).to.deep.equal([]);
+    const [first = 0] = before;
+    await site.run('kill', String(first));
+    await untilSaid(daemon, /workers could not be ended .*code=htcondor-other-queue/);
+    await until('status says it', async () =>
+      /queue Q: .*the job queue of .*\[status-unknown\]/.test((await site.run('status')).stdout),
+    );
+    expect(
+      (await site.workers({ status: 'submitted' })).map(({ workerID }) => workerID).sort(),
+    ).to.deep.equal(before);
+    await crash(() => {
+      renameSync(`${log}.kept`, log);
+    });
+    await until('one is cancelled', async () => (await site.workers({ status: 'cancelled' })).length === 1);
+    const ids = await allAre('submitted');
+    expect(ids.filter((id) => before.includes(id))).to.deep.equal(before.slice(1));
+    expect(await inQueue()).to.deep.equal(ids);
+    expect(await twice()).to.deep.equal([]);
+  });
 
   it('while a part of a batch runs ends no worker and makes none anew', async () => {
     begin('local', 40);

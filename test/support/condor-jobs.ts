@@ -1,3 +1,4 @@
+import type { JobQueue } from '../../src/plugins/htcondor/job-queue.ts';
 import type { Owners } from '../../src/plugins/htcondor/owners.ts';
 
 /** A schedd that does not tell its users apart. */
@@ -11,3 +12,9 @@ export const anyOwner: Pick<Owners, 'part' | 'now' | 'unanswered'> = {
 export function queueRows(variables: readonly string[], rows: readonly (readonly string[])[]): string {
   return [`queue ${variables.join(',')} from (`, ...rows.map((row) => row.join(',')), ')', ''].join('\n');
 }
+
+/** A schedd that has the queue that it had. */
+export const sameQueue: Pick<JobQueue, 'started' | 'require'> = {
+  started: () => Promise.resolve(1),
+  require: () => Promise.resolve(),
+};

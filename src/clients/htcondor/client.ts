@@ -39,8 +39,11 @@ const commands = { remove: 'condor_rm', hold: 'condor_hold', release: 'condor_re
 export class HTCondorClient {
   readonly #tools: CondorTools;
   readonly #limits: Record<keyof typeof timeLimits, number>;
+  readonly #name: string;
 
   constructor(options: ClientOptions) {
+    // The local one has no name.
+    this.#name = options.place.name ?? '';
     this.#tools = new CondorTools(options);
     this.#limits = { ...timeLimits, ...options.timeLimits };
   }
@@ -106,6 +109,20 @@ export class HTCondorClient {
     const tool: Tool = { command: 'condor_ping', args, changes: false, timeLimit: this.#limits.ping };
     const { stdout } = await this.#tools.succeed(tool, signal);
     return userOfPing(stdout);
+  }
+
+  /**
+   * When the queue of the schedd was made, and when the schedd was started, s: it is asked itself, since the collector has what it said last.
+   * Its queue is another one where its spool is.
+   */
+  async jobQueue(signal: AbortSignal): Promise<{ readonly birth: number; readonly started: number }> {
+    const attributes = ['JobQueueBirthdate', 'DaemonStartTime'];
+    const args = ['-schedd', '-direct', this.#name, '-json', ...projection(attributes)];
+    const tool = { command: 'condor_status', args, changes: false, timeLimit: this.#limits.ping } as const;
+    const [ad] = await this.#ads((one) => one, { ...tool, target: 'named-schedd' }, signal);
+    const { JobQueueBirthdate: birth, DaemonStartTime: started } = ad ?? {};
+    if (typeof birth === 'number' && typeof started === 'number') return { birth, started };
+    throw this.#unreadable(tool, 'no JobQueueBirthdate');
   }
 
   /** Jobs in the queue, whosever they are. @param attributes all if empty */

@@ -36,10 +36,10 @@ export interface Tool {
   readonly command: `condor_${string}`;
   readonly args: readonly string[];
   /**
-   * Its target: the schedd of the place; the pool, so that it gets `-pool` alone; or nothing but files and addresses in its own arguments.
-   * Default: the schedd.
+   * Its target: the schedd of the place; that one, named by its own arguments; the pool, so that it gets `-pool` alone; or nothing but files
+   * and addresses in its own arguments. Default: the schedd.
    */
-  readonly target?: 'schedd' | 'pool' | 'files';
+  readonly target?: 'schedd' | 'named-schedd' | 'pool' | 'files';
   /** Whether it changes anything: what is killed may have done so. */
   readonly changes: boolean;
   /** ms, from the moment it runs. */
@@ -148,7 +148,8 @@ export class CondorTools {
   }
 
   called({ command, changes, input, target = 'schedd' }: Tool): Called {
-    const place = target === 'schedd' ? placeText(this.#place) : poolText(this.#place);
+    const isSchedd = target === 'schedd' || target === 'named-schedd';
+    const place = isSchedd ? placeText(this.#place) : poolText(this.#place);
     return { command, place, changes, ...(command === 'condor_submit' && { submitted: input ?? '' }) };
   }
 

@@ -44,6 +44,12 @@ export const htcondorWorkerErrors = {
     remedy:
       'Write the users into it as the message says. Where thresher has always submitted as the user of today, remove the file: it is made anew.',
   },
+  'htcondor-other-queue': {
+    meaning:
+      'The schedd has another job queue than the one in which thresher has its jobs: its spool is not mounted, or was lost, or another schedd has its name. Its jobs may run on, so thresher concludes of none that it is not there, and submits nothing.',
+    remedy:
+      'Mount the spool again and restart the schedd. If the queue is gone for good, remove the file that the message names: workers whose jobs the schedd does not have then count as lost.',
+  },
   'htcondor-held-limit': {
     meaning: '`maxHeldJobs` of the jobs of the queue are held.',
     remedy: 'See `condor_q -hold` for the causes; release or remove the jobs.',

@@ -115,10 +115,12 @@ export class HTCondorMonitor implements Monitor {
     const { schedd, options } = this.#parts;
     const results = new Map<number, CheckResult>();
     try {
+      const started = await schedd.jobQueue.started(signal);
       const history = this.#options.useCondorHistory;
       const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history });
+      const absent: Worker[] = [];
       for (const worker of workers) {
-        const { workerId, queue, configId } = worker;
+        const { workerId } = worker;
         const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
         const observation = job && this.#stateOf({ ...job, workerId })?.observation;
         const error = unsaid.get(workerId);
@@ -128,10 +130,13 @@ export class HTCondorMonitor implements Monitor {
         else if (error !== undefined) results.set(workerId, { kind: 'unknown', error });
         // Its end may stand in what is still to be read.
         else if (this.#isCatchingUp) results.set(workerId, { kind: 'unknown', error: unheard });
-        else if (options(queue, configId).cancelUnknown)
+        else absent.push(worker);
+      }
+      if (absent.length > 0) await schedd.jobQueue.require(started, signal);
+      for (const { workerId, queue, configId } of absent)
+        if (options(queue, configId).cancelUnknown)
           results.set(workerId, { kind: 'observed', observation: this.#cancelled(workerId) });
         else results.set(workerId, { kind: 'absent' });
-      }
     } catch (error) {
       for (const { workerId } of workers)
         if (!results.has(workerId)) results.set(workerId, { kind: 'unknown', error: toReason(error) });
@@ -150,6 +155,8 @@ export class HTCondorMonitor implements Monitor {
     let soon = false;
     let changes = 0;
     const take = (events: readonly JobEvent[]) => {
+      // The jobs of another queue have numbers of ours.
+      if (schedd.jobQueue.isOther) return;
       for (const job of schedd.jobs.apply(events, schedd.fresh)) {
         changes++;
         const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
@@ -178,7 +185,9 @@ export class HTCondorMonitor implements Monitor {
     const fresh = new Map(schedd.fresh);
     const { living } = schedd.jobs;
     const bundled = await bundledBefore(schedd, daemon.log);
+    const started = await schedd.jobQueue.started(signal);
     const all = await inQueue(schedd, 'true', signal);
+    await schedd.jobQueue.require(started, signal);
     const inQueueNow = new Set(all.map(({ id }) => jobIdText(id)));
     const { ours: queued } = await schedd.owners.part(all, signal);
     await this.#removeFurther(queued, inQueueNow, signal);
@@ -323,6 +332,7 @@ export class HTCondorMonitor implements Monitor {
   ): Promise<Observation[]> {
     const { schedd } = this.#parts;
     if (givenUp.length === 0) return [];
+    const started = await schedd.jobQueue.started(signal);
     const left: Job[] = [];
     for (const some of portions(givenUp)) {
       const these = whereJobs(some.map(({ job }) => job.id));
@@ -333,6 +343,7 @@ export class HTCondorMonitor implements Monitor {
       left.push(...(await inQueue(schedd, these, signal)));
     }
     const still = new Map(left.map((job) => [jobIdText(job.id), job]));
+    if (still.size < givenUp.length) await schedd.jobQueue.require(started, signal);
     return givenUp.flatMap(({ job, verdict }) => {
       const id = jobIdText(job.id);
       const now = still.get(id);

@@ -12,6 +12,7 @@ import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
 import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
 import { Removals } from './state/removals.ts';
+import { JobQueue } from './job-queue.ts';
 import { Owners } from './owners.ts';
 import { everywhere } from './where.ts';
 import { Submits } from './submitting/submits.ts';
@@ -42,6 +43,7 @@ export class HTCondorSchedd {
   readonly hostname = hostname();
   readonly submits: Submits;
   readonly owners: Owners;
+  readonly jobQueue: JobQueue;
   /** Payloads of its jobs. */
   readonly bundles: Bundles;
   /** Files that its jobs left for their sources. */
@@ -77,8 +79,10 @@ export class HTCondorSchedd {
     this.submits = share(submits, () => new Submits(submits, clock));
     const name = this.submissionHost.replaceAll(/[^\w.@-]/g, '_');
     const { client, submissionHost, fresh } = this;
-    const file = join(directory, 'owners', `${name}.json`);
-    this.owners = new Owners({ client, clock, log, submissionHost, fresh, file });
+    const parts = { client, clock, log, submissionHost };
+    this.owners = new Owners({ ...parts, fresh, file: join(directory, 'owners', `${name}.json`) });
+    const queueFile = join(directory, 'queues', `${encodeURIComponent(submissionHost)}.json`);
+    this.jobQueue = new JobQueue({ ...parts, file: queueFile });
     this.bundles = new Bundles(join(directory, 'payloads', name));
     const lane = `${everywhere}${this.submissionHost}`;
     this.files = new FileLane({ clock, name: lane, atOnce: filesAtOnce, timeoutMs: fileTimeout });

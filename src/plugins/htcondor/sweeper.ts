@@ -148,11 +148,22 @@ export class HTCondorSweeper implements Sweeper {
     if (id === undefined) return { kind: 'gone' };
     const { schedd } = this.#parts;
     try {
+      const started = await schedd.jobQueue.started(signal);
       const these = whereJobs([id]);
       const jobs = () => inQueue(schedd, these, signal, ['ClusterId', 'ProcId', 'JobStatus', marks.worker]);
       await this.#act(await jobs(), signal);
       const left = await this.#untilGone(jobs, patience.kill, signal);
-      return left.length === 0 ? { kind: 'gone' } : { kind: 'pending' };
+      return left.length > 0 ? { kind: 'pending' } : await this.#gone(started, signal);
+    } catch (error) {
+      return { kind: 'failed', error: toReason(error) };
+    }
+  }
+
+  /** What is true of jobs that are not in the queue. */
+  async #gone(started: number | undefined, signal: AbortSignal): Promise<GoneOutcome> {
+    try {
+      await this.#parts.schedd.jobQueue.require(started, signal);
+      return { kind: 'gone' };
     } catch (error) {
       return { kind: 'failed', error: toReason(error) };
     }
@@ -223,7 +234,9 @@ export class HTCondorSweeper implements Sweeper {
       let failure: WorkerError | undefined;
       // As they were before this call.
       const reasons = new Map<number | undefined, WorkerError | undefined>();
+      let started: number | undefined;
       try {
+        started = await schedd.jobQueue.started(signal);
         left = await jobs();
         const now = this.#parts.daemon.clock.now();
         for (const job of left) reasons.set(job.workerId, schedd.removals.see(job, now));
@@ -233,12 +246,14 @@ export class HTCondorSweeper implements Sweeper {
         failure = toReason(error);
       }
       const remaining = new Set(left.map(({ workerId }) => workerId));
+      const isAnyGone = failure === undefined && some.some(({ workerId }) => !remaining.has(workerId));
+      const gone: GoneOutcome = isAnyGone ? await this.#gone(started, signal) : { kind: 'gone' };
       for (const worker of some) {
         const { workerId } = worker;
         const dispute = disputed(schedd, worker, others);
         const reason = reasons.get(workerId) ?? dispute;
         if (failure !== undefined) outcomes.set(workerId, { kind: 'failed', error: failure });
-        else if (!remaining.has(workerId) && dispute === undefined) outcomes.set(workerId, { kind: 'gone' });
+        else if (!remaining.has(workerId) && dispute === undefined) outcomes.set(workerId, gone);
         else outcomes.set(workerId, { kind: 'pending', ...(reason && { reason }) });
       }
     }

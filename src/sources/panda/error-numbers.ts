@@ -101,6 +101,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'htcondor-removed': 8979,
   'htcondor-owner': otherError,
   'htcondor-owners-file': otherError,
+  'htcondor-other-queue': otherError,
   'htcondor-value': otherError,
   'htcondor-fenced': otherError,
   'htcondor-submit-lives': otherError,

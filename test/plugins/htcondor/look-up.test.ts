@@ -16,7 +16,8 @@ import { marks } from '../../../src/plugins/htcondor/marks.ts';
 import { Owners } from '../../../src/plugins/htcondor/owners.ts';
 import { find } from '../../../src/plugins/htcondor/submitting/fence.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { anyOwner } from '../../support/condor-jobs.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
+import { anyOwner, sameQueue } from '../../support/condor-jobs.ts';
 import { recordingLog, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -136,6 +137,7 @@ describe('jobs whose mark is an expression', () => {
       client,
       mine: 'true',
       owners: anyOwner,
+      jobQueue: sameQueue,
       submissionHost: 'S',
       fenced: new Map(),
       refused: new Map(),
@@ -172,6 +174,13 @@ describe('jobs whose mark is an expression', () => {
     // The last two are about the third alone: its own jobs, and those of others.
     const few = ['queue', 'history', 'values of the history', 'history', 'history'];
     expect(asked).to.deep.equal(few);
+  });
+
+  it('hole 3: are not absent where the schedd has another queue than before', async () => {
+    const error = { code: 'htcondor-other-queue', message: 'its spool is not mounted' } as const;
+    const require = () => Promise.reject(new ThresherError(error.code, error.message));
+    const schedd = { ...(scheddOf({}) as object), jobQueue: { ...sameQueue, require } } as never;
+    expect((await found(schedd, 12)).get(12)).to.deep.equal({ kind: 'unknown', error });
   });
 
   it('hole 8: are found in the queue: a second job for their workers must not be made', async () => {

@@ -1,3 +1,4 @@
+import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -16,6 +17,8 @@ import { temporaryDirectory } from '../../support/temporary.ts';
 
 const [removed, held] = [3, 5];
 
+const { signal } = new AbortController();
+
 describe('the monitor of HTCondor', () => {
   let clock: ManualClock;
   let log: ReturnType<typeof recordingLog>;
@@ -33,10 +36,13 @@ describe('the monitor of HTCondor', () => {
   let directory: string;
   let troubles: string[];
   let seen: string[];
+  /** Of the queue that the schedd has, s; 0: it does not say so. */
+  let birth: number;
 
   beforeEach(() => {
     clock = new ManualClock();
     onAct = () => undefined;
+    birth = 1_700_000_000;
     log = recordingLog();
     [queue, ended, acted, reasons, troubles, seen, isRefused] = [[], [], [], [], [], [], false];
     directory = temporaryDirectory();
@@ -47,6 +53,10 @@ describe('the monitor of HTCondor', () => {
       queueAs: async (read: (ad: object) => unknown) => queue.map(read),
       history: async () => ended,
       whoAmI: async () => 'pilot@pool.test',
+      jobQueue: async () => {
+        if (birth > 0) return { birth, started: 1 };
+        throw new HTCondorError({ code: 'condor-timeout', message: 'no answer', maybeDone: false });
+      },
       act: async (what: string, constraint: string, reason: string) => {
         if (isRefused) throw new Error('the schedd refuses');
         acted.push(`${what} ${constraint}`);
@@ -109,6 +119,58 @@ describe('the monitor of HTCondor', () => {
     expect([acted, troubles]).to.deep.equal([[], []]);
   });
 
+  it('hole 3: says nothing of jobs where the schedd has another queue, whose spool is not mounted', async () => {
+    queue = [job(0, { JobStatus: 2 })];
+    const worker = workerOf(1, { handle: { batchID: '7.0', submissionHost: 'S,None' } });
+    const checked = async () => (await monitor.check([worker], signal)).get(1);
+    await look();
+    birth++;
+    queue = [];
+    await look();
+    const unknown = await checked();
+    expect(unknown?.kind === 'unknown' && unknown.error.code).to.equal('htcondor-other-queue');
+    expect([seen, troubles.length]).to.deep.equal([['1 running '], 1]);
+    expect(troubles[0]).to.contain('Mount the spool');
+    birth = 0;
+    await look();
+    expect([seen, troubles.length]).to.deep.equal([['1 running '], 2]);
+    expect(troubles[1]).to.equal('no answer');
+    birth = 1_700_000_000;
+    await look();
+    expect(await checked()).to.deep.equal({ kind: 'absent' });
+    expect([seen, troubles.length]).to.deep.equal([['1 running ', '1 gone'], 2]);
+  });
+
+  it('hole 3: reads of no end in a log while the schedd has another queue, whose jobs have the same numbers', async () => {
+    const path = join(directory, 'events');
+    writeFileSync(path, '');
+    schedd.logs.follow([{ path, own: false }]);
+    queue = [job(0, { JobStatus: 2 })];
+    await look();
+    birth++;
+    await look();
+    expect(troubles).to.have.length(1);
+    writeFileSync(
+      path,
+      '005 (7.0.0) 2026-11-21 20:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n...\n',
+    );
+    await look();
+    birth--;
+    await look();
+    expect([...new Set(seen)]).to.deep.equal(['1 running ']);
+  });
+
+  it('hole 3: gives no job up that only another queue does not have', async () => {
+    const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };
+    queue = [job(0, { ...mark, JobStatus: held, EnteredCurrentStatus: seconds() - 9e6 })];
+    onAct = () => {
+      birth++;
+      queue = [];
+    };
+    await look();
+    expect([seen, troubles.length]).to.deep.equal([[], 1]);
+  });
+
   it('hole 1: shows no job of another user that has our marks, and says so once', async () => {
     const theirs = { JobStatus: 2, Owner: 'games' };
     queue = [job(0, { JobStatus: 2 }), job(1, theirs), job(0, { ...theirs, ClusterId: 8 })];
@@ -138,7 +200,6 @@ describe('the monitor of HTCondor', () => {
     await look();
     expect(seen).to.deep.equal([]);
     const handle = { batchID: '7.0', submissionHost: 'S' };
-    const { signal } = new AbortController();
     const results = await monitor.check([workerOf(1, { handle }), workerOf(2)], signal);
     expect([...results.values()].map(({ kind }) => kind)).to.deep.equal(['observed', 'absent']);
     const open = await monitor.check([workerOf(1)], signal);

@@ -8,7 +8,7 @@ import { HTCondorOutputs } from '../../../src/plugins/htcondor/output/outputs.ts
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
-import { anyOwner } from '../../support/condor-jobs.ts';
+import { anyOwner, sameQueue } from '../../support/condor-jobs.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
@@ -23,11 +23,13 @@ describe('outputs that lie in the spool of a schedd', () => {
   let isCut: boolean;
   /** Whether the queue has no job. */
   let isGone: boolean;
+  /** Whether the schedd has another queue than before. */
+  let isOther: boolean;
 
   beforeEach(async () => {
     directory = join(temporaryDirectory(), 'outputs');
     mkdirSync(directory);
-    [fetched, isCut, isGone] = [[], false, false];
+    [fetched, isCut, isGone, isOther] = [[], false, false, false];
     left = await madeFor(1, 2, 3);
   });
 
@@ -62,7 +64,16 @@ describe('outputs that lie in the spool of a schedd', () => {
         if (isCut) throw new Error('it was ended');
       },
     };
-    const schedd = { client, outputs, mine: 'true', owners: anyOwner } as unknown as HTCondorSchedd;
+    const schedd = {
+      client,
+      outputs,
+      mine: 'true',
+      owners: anyOwner,
+      jobQueue: {
+        ...sameQueue,
+        require: async () => (isOther ? Promise.reject(new Error('another queue')) : undefined),
+      },
+    } as unknown as HTCondorSchedd;
     return new HTCondorOutputs({
       schedd,
       daemon: { clock: systemClock },
@@ -87,6 +98,13 @@ describe('outputs that lie in the spool of a schedd', () => {
     ]);
     expect(await read(from, 1)).to.equal('half and half');
     expect(fetched.flat().sort()).to.deep.equal([1, 2]);
+  });
+
+  it('hole 3: are not given up where the schedd has another queue than before', async () => {
+    [isGone, isOther] = [true, true];
+    expect(await failure(reader(), 1)).to.equal('another queue');
+    isOther = false;
+    expect(await read(reader(), 1)).to.equal('');
   });
 
   it('hole 6: are fetched once more, one by one, where a fetch was cut off, also after a restart', async () => {

@@ -24,7 +24,7 @@ import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
-import { anyOwner } from '../../support/condor-jobs.ts';
+import { anyOwner, sameQueue } from '../../support/condor-jobs.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -59,7 +59,11 @@ describe('the sweeper of HTCondor', () => {
 
   type QueueAs = (read: (ad: object) => unknown) => Promise<readonly unknown[]>;
 
-  function sweeperOf(queueAs: QueueAs, owners: Pick<Owners, 'part' | 'unanswered'> = anyOwner) {
+  function sweeperOf(
+    queueAs: QueueAs,
+    owners: Pick<Owners, 'part' | 'unanswered'> = anyOwner,
+    jobQueue = sameQueue,
+  ) {
     const schedd = {
       submits,
       fenced: new Map(),
@@ -70,6 +74,7 @@ describe('the sweeper of HTCondor', () => {
       mine: 'true',
       submissionHost: 'LOCAL',
       owners,
+      jobQueue,
       client: { queueAs, act: async (...[, , why]: string[]) => void reasons.push(why ?? '') },
     } as unknown as HTCondorSchedd;
     const daemon = { ...pluginContext(), queue: () => undefined };
@@ -183,6 +188,32 @@ describe('the sweeper of HTCondor', () => {
     expect(reasons).to.deep.equal(['ended by thresher']);
   });
 
+  it('hole 3: takes no worker for gone where the schedd has another queue than before', async () => {
+    end();
+    await ended;
+    const error = { code: 'htcondor-other-queue', message: 'its spool is not mounted' } as const;
+    const require = () => Promise.reject(new ThresherError(error.code, error.message));
+    const sweeper = sweeperOf(async () => [], anyOwner, { ...sameQueue, require });
+    const failed = { kind: 'failed', error };
+    expect((await sweeper.kill([workerOf(1)], signal)).get(1)).to.deep.equal(failed);
+    expect((await sweeper.remove([workerOf(1)], signal)).get(1)).to.deep.equal(failed);
+    const found = { place: 'S 1.0', handle: { batchID: '1.0' } };
+    expect(await sweeper.removeOrphan(found, signal)).to.deep.equal(failed);
+  });
+
+  it('hole 3: asks of which queue the answer is also where it has jobs of others alone', async () => {
+    end();
+    await ended;
+    const jobs = [{ ClusterId: 3, ProcId: 0, JobStatus: 2, harvesterWorkerID: '9' }];
+    const require = () => Promise.reject(new Error('another queue'));
+    const stop = AbortSignal.timeout(1);
+    const sweeper = sweeperOf(async (read) => jobs.map(read), anyOwner, { ...sameQueue, require });
+    expect((await sweeper.kill([workerOf(1)], stop)).get(1)).to.have.nested.property(
+      'error.message',
+      'another queue',
+    );
+  });
+
   it('removes a worker once its condor_submit has ended', async () => {
     end();
     await ended;
@@ -247,6 +278,7 @@ describe('the sweeper of HTCondor', () => {
         removals: new Removals('LOCAL'),
         mine: 'true',
         owners: anyOwner,
+        jobQueue: sameQueue,
         submissionHost: 'LOCAL',
         client,
         bundles: new Bundles(join(directory, 'payloads')),

@@ -26,14 +26,16 @@ export class HTCondorOutputs implements OutputReader {
 
   async open(worker: Worker, signal: AbortSignal): Promise<LeftOutput | undefined> {
     const { workerId } = worker;
-    const { outputs } = this.#parts.schedd;
+    const { outputs, jobQueue } = this.#parts.schedd;
     await outputs.settled([workerId], signal);
     let bytes = await outputs.bytesOf(workerId);
     const isCut = bytes !== undefined && !(await outputs.isWhole(workerId));
     // A job of a schedd without a spool brings it before it ends.
     if (bytes === 0 || isCut) {
+      const started = await jobQueue.started(signal);
       await this.#fetched(worker, isCut, signal);
       bytes = await outputs.bytesOf(workerId);
+      if (bytes === 0) await jobQueue.require(started, signal);
       // The job may have left the queue, with all that it left in the spool.
       if (bytes !== undefined && bytes > 0 && !(await outputs.isWhole(workerId)))
         throw new ThresherError(

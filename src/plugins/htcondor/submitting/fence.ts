@@ -38,11 +38,13 @@ export async function find(
     const living = await schedd.submits.end(new Set(open.map(({ workerId }) => workerId)), signal);
     for (const [workerId, error] of living) outcomes.set(workerId, { kind: 'unknown', error });
     open = open.filter(({ workerId }) => !living.has(workerId));
+    const started = await schedd.jobQueue.started(signal);
     const { jobs, unsaid } = await settled(schedd, open, clock, signal);
     for (const [workerId, error] of unsaid) outcomes.set(workerId, { kind: 'unknown', error });
     const said = open.filter(({ workerId }) => !unsaid.has(workerId));
     await removeHalves(schedd, [...jobs.values()].flat().filter(isHalf), signal);
     const absent = said.filter(({ workerId }) => (jobs.get(workerId) ?? []).every(isHalf));
+    if (absent.length > 0) await schedd.jobQueue.require(started, signal);
     await schedd.bundles.dropAll(new Set(absent.map(({ workerId }) => workerId)));
     for (const worker of said) {
       const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));

@@ -55,7 +55,15 @@ export class Submission {
   async submit(workers: readonly WorkerToStart[]): Promise<ReadonlyMap<number, SubmitOutcome>> {
     const due = this.#withoutFenced(workers);
     if (due.length === 0) return this.#outcomes;
-    const { ces } = cesOf(this.#parts.config);
+    const { config, schedd, signal } = this.#parts;
+    try {
+      // What another queue takes is lost when its own is back.
+      await schedd.jobQueue.require(undefined, signal);
+    } catch (error) {
+      this.#reject(due, toReason(error));
+      return this.#outcomes;
+    }
+    const { ces } = cesOf(config);
     if (ces.length === 0) await this.#submitBatch(due, undefined);
     for (const [ce, some] of this.#sharedAmong(ces, due)) await this.#submitBatch(some, ce);
     return this.#outcomes;
