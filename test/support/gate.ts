@@ -179,11 +179,14 @@ const seeded = seed === undefined ? { [gateVariable]: '1' } : { THRESHER_TEST_SE
 const covered = { ...seeded, NODE_V8_COVERAGE: join(coverage, 'tmp') };
 const firsts: ToldRun[] = [];
 const left = new Set(files);
+/** Files at once that need more than units do: they wait more than they compute. */
+const systemsAtOnce = '4';
 /** Runs those of the files that have not run yet. */
 const first = (name: string, tiers: readonly Tier[], environment: NodeJS.ProcessEnv) => {
   const some = [...left].filter((file) => tiers.includes(tierOf(file)));
   for (const file of some) left.delete(file);
-  if (some.length > 0) firsts.push(mocha(name, some, environment));
+  const atOnce = tiers.includes('unit') ? [] : ['--jobs', systemsAtOnce];
+  if (some.length > 0) firsts.push(mocha(name, [...atOnce, ...some], environment));
 };
 const reasons: string[] = [];
 // The program's coverage by its units is measured where no test has a limit of time. A soak has the time.
