@@ -10,7 +10,9 @@ export type Read<T> =
 
 /** Go writes an empty pointer, list or map as null, or leaves it out. */
 const maybe = (schema: TSchema) => Type.Optional(Type.Unsafe<unknown>({ ...schema, nullable: true }));
-const list = (schema: TSchema) => maybe(Type.Array(schema));
+const list = (schema: TSchema, most = {}) => maybe(Type.Array(schema, most));
+/** Of one kind in one Pod: a Pod that a cluster could run has some dozens. */
+const mostContainers = { maxItems: 1000 };
 const texts = maybe(Type.Record(Type.String(), Type.String()));
 const text = Type.Optional(Type.String());
 const whole = maybe(Type.Integer());
@@ -112,8 +114,8 @@ const VolumeSchema = Type.Object({
 export const PodSchema = Type.Object({
   metadata: Meta,
   spec: Type.Object({
-    containers: Type.Array(ContainerSchema, { minItems: 1 }),
-    initContainers: list(ContainerSchema),
+    containers: Type.Array(ContainerSchema, { minItems: 1, ...mostContainers }),
+    initContainers: list(ContainerSchema, mostContainers),
     volumes: list(VolumeSchema),
     restartPolicy: text,
     terminationGracePeriodSeconds: whole,

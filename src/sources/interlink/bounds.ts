@@ -11,6 +11,8 @@ export const bounds = {
   bodyDepth: 100,
   /** Pods that one /status may ask for. A node of Kubernetes has some hundreds of them, and a virtual one has some thousands. */
   statusPods: 10_000,
+  /** Containers of a Pod that thresher does not know, each with a state of its own in the answer. One that it knows has no more either. */
+  statusContainers: 1000,
   /** Warnings of a Pod that are told, and characters of each: a Pod may give a reason for as many as it has words. */
   podWarnings: 20,
   warning: 1000,

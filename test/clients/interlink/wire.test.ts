@@ -35,6 +35,11 @@ describe("interLink's bodies", () => {
       { pod: { metadata: {}, spec: { containers: [{ name: 'a', command: 'x' }] } } },
       '/pod/spec/containers/0/command: command is "x"; it must be a list [ ... ]',
     ],
+    [
+      'more containers than any Pod has',
+      { pod: { metadata: {}, spec: { containers: Array.from({ length: 1001 }, () => ({ name: 'a' })) } } },
+      `/pod/spec/containers: containers is [${'{"name":"a"},'.repeat(5)}{"name":"a"...: must NOT have more than 1000 items`,
+    ],
   ] as const)
     it(`are refused in a sentence: ${what}`, () => {
       expect(readCreate(body)).to.deep.equal({ ok: false, problems: [sentence] });

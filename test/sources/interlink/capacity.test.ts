@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { NodeCapacity, type Learned } from '../../../src/sources/interlink/capacity/node-capacity.ts';
-import { resourcesOf } from '../../../src/sources/interlink/capacity/condor-capacity.ts';
+import { SlotSums } from '../../../src/sources/interlink/capacity/condor-capacity.ts';
 import { learnedFrom, scriptCapacity } from '../../../src/sources/interlink/capacity/script-capacity.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -16,10 +16,17 @@ describe('A11: the resources of a pool for the node', () => {
     ];
     // interLink takes nothing at all of an answer with a number here.
     const accelerators = [{ resourceType: 'nvidia.com/gpu', available: '2' }];
-    expect(resourcesOf(JSON.stringify(ads))).to.deep.equal({ cpu: '12', memory: '24000Mi', accelerators });
-    expect(resourcesOf('')).to.deep.equal({});
-    expect(resourcesOf('[{"TotalSlotCpus":"x"}]')).to.deep.equal({});
-    expect(() => resourcesOf('[{')).to.throw(SyntaxError);
+    const sumOf = (...texts: string[]) => {
+      const sums = new SlotSums();
+      for (const text of texts) sums.push(text);
+      return sums.resources();
+    };
+    const whole = JSON.stringify(ads);
+    const expected = { cpu: '12', memory: '24000Mi', accelerators };
+    for (const at of [0, 20, 100]) expect(sumOf(whole.slice(0, at), whole.slice(at))).to.deep.equal(expected);
+    expect(sumOf('')).to.deep.equal({});
+    expect(sumOf('[{"TotalSlotCpus":"x"},{"TotalSlotCpus":1e308,"TotalSlotMemory":-5}]')).to.deep.equal({});
+    for (const torn of ['[{', '[{"TotalSlotCpus":8},']) expect(() => sumOf(torn)).to.throw(SyntaxError);
   });
 
   it('change with the pool, stay as they were while it gives no answer, and each reason is logged once', async () => {

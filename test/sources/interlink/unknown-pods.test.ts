@@ -41,6 +41,27 @@ describe('a Pod that interLink asks for before its /create', () => {
     }
   });
 
+  it('hole 8: with more containers than any Pod has gets no answer, and keeps no other from one', async () => {
+    const sidecar = new SidecarUnderTest(join(temporaryDirectory(), 'root'));
+    const app = await sidecar.start();
+    const pods = ['large', 'small'].map((name) => podOf(name, randomUUID(), 'true'));
+    const containers = Array.from({ length: 1001 }, (_, at) => ({ name: `c${at}`, image: 'a' }));
+    const [large, small] = pods.map((pod, at) =>
+      at === 0 ? { ...pod, spec: { ...pod.spec, containers } } : pod,
+    );
+    const ask = (url: string, body: unknown) =>
+      app.inject({ method: 'POST', url, payload: JSON.stringify(body) });
+    try {
+      const both = JSON.parse((await ask('/status', [large, small])).payload) as PodStatus[];
+      expect(both.map(({ name }) => name)).to.deep.equal(['small']);
+      const alone = await ask('/status', [large]);
+      expect([alone.statusCode, alone.payload]).to.match(/^413,.*lists more than 1000 containers/);
+      expect((await ask('/delete', large)).statusCode).to.equal(200);
+    } finally {
+      await sidecar.stop();
+    }
+  });
+
   it('takes no more memory than 10,000 Pods need', () => {
     const unknown = new UnknownPods();
     for (let index = 0; index <= 10_000; index++) unknown.mayCome(`${index}`, 0);

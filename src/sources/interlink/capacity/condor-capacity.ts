@@ -1,12 +1,16 @@
 import { debugLog } from '../../../clients/htcondor/debug-log.ts';
-import { CondorTools, type Tool } from '../../../clients/htcondor/tools.ts';
+import { JsonObjects } from '../../../clients/htcondor/json-objects.ts';
+import { CondorTools } from '../../../clients/htcondor/tools.ts';
 import type { PingResponse } from '../../../clients/interlink/wire.ts';
 import type { Log } from '../../../plugins/contracts/index.ts';
 import type { Clock } from '../../../util/clock.ts';
-import { isObject } from '../../../util/json.ts';
 import type { AskCapacity } from './node-capacity.ts';
 
 const attributes = ['TotalSlotCpus', 'TotalSlotMemory', 'TotalSlotGPUs'];
+// A dynamic slot is a part of a partitionable one.
+const slotsAsked = ['-json', '-attributes', attributes.join(','), '-constraint', 'SlotType =!= "Dynamic"'];
+/** What no slot has: a machine may say anything of itself. */
+const mostOfSlot = 1e9;
 /** ms. */
 const timeLimit = 60_000;
 
@@ -19,37 +23,41 @@ export function condorTools(pool: string | undefined, parts: { readonly clock: C
 
 /** Asks the collector of a pool. */
 export function condorCapacity(tools: Pick<CondorTools, 'succeed'>): AskCapacity {
-  const ask = async (args: readonly string[], signal: AbortSignal) => {
-    const tool: Tool = {
-      command: 'condor_status',
-      args,
-      changes: false,
-      timeLimit,
-      outputLimit: 64 * 1024 * 1024,
-    };
-    return (await tools.succeed(tool, signal)).stdout;
-  };
   return async (signal) => {
-    // A dynamic slot is a part of a partitionable one.
-    const slots = ['-json', '-attributes', attributes.join(','), '-constraint', 'SlotType =!= "Dynamic"'];
-    const resources = resourcesOf(await ask(slots, signal));
-    return { resources, totals: (await ask(['-total'], signal)).trim() };
+    const asked = { command: 'condor_status', changes: false, timeLimit } as const;
+    const slots = new SlotSums();
+    const onOutput = (text: string) => {
+      slots.push(text);
+    };
+    await tools.succeed({ ...asked, args: slotsAsked, onOutput }, signal);
+    const totals = await tools.succeed({ ...asked, args: ['-total'] }, signal);
+    return { resources: slots.resources(), totals: totals.stdout.trim() };
   };
 }
 
-/** The sum of all slots. A resource of which there is none is left out: `cpu: "0"` would drain the node. @throws SyntaxError */
-export function resourcesOf(text: string): NonNullable<PingResponse['resources']> {
-  const ads: unknown = text.trim() === '' ? [] : JSON.parse(text);
-  const slots = Array.isArray(ads) ? ads.filter(isObject) : [];
-  const sum = (attribute: string) =>
-    slots.reduce((total, ad) => {
-      const value = ad[attribute];
-      return typeof value === 'number' && Number.isFinite(value) ? total + value : total;
-    }, 0);
-  const [cpus, memory, gpus] = [sum('TotalSlotCpus'), sum('TotalSlotMemory'), sum('TotalSlotGPUs')];
-  return {
-    ...(cpus > 0 && { cpu: String(cpus) }),
-    ...(memory > 0 && { memory: `${Math.floor(memory)}Mi` }),
-    ...(gpus > 0 && { accelerators: [{ resourceType: 'nvidia.com/gpu', available: String(gpus) }] }),
-  };
+/** Sums up the slots of a pool as HTCondor writes them: the text of a large pool would take a while to parse at once. */
+export class SlotSums {
+  readonly #objects = new JsonObjects();
+  readonly #sums = attributes.map(() => 0);
+
+  /** @throws SyntaxError */
+  push(text: string): void {
+    for (const ad of this.#objects.push(text))
+      for (const [at, name] of attributes.entries()) {
+        const value = ad[name];
+        if (typeof value === 'number' && value > 0 && value <= mostOfSlot)
+          this.#sums[at] = (this.#sums[at] ?? 0) + value;
+      }
+  }
+
+  /** A resource of which there is none is left out: `cpu: "0"` would drain the node. @throws SyntaxError where the end is missing */
+  resources(): NonNullable<PingResponse['resources']> {
+    if (!this.#objects.complete) throw new SyntaxError('condor_status wrote a list without end');
+    const [cpus = 0, memory = 0, gpus = 0] = this.#sums;
+    return {
+      ...(cpus > 0 && { cpu: String(cpus) }),
+      ...(memory > 0 && { memory: `${Math.floor(memory)}Mi` }),
+      ...(gpus > 0 && { accelerators: [{ resourceType: 'nvidia.com/gpu', available: String(gpus) }] }),
+    };
+  }
 }

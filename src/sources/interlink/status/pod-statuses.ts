@@ -73,6 +73,11 @@ export class PodStatuses {
         404,
         `no Pod with the UID ${identity.uid} is known, and the request lists no container`,
       );
+    if (unknown.containers.length + unknown.initContainers.length > bounds.statusContainers)
+      return new Refusal(
+        413,
+        `the Pod ${identity.uid} is not known, and lists more than ${bounds.statusContainers} containers`,
+      );
     // The virtual kubelet writes this annotation once /create has answered: a Pod without it is not accepted yet.
     const jid = named.metadata.annotations?.['JobID'];
     if (typeof jid === 'string') return vanished(unknown, jid, 'thresher knows no job of this Pod any more');
