@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { cpSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { htcJobSite } from '../support/htcjob-site.ts';
+import { applyCrd, HtcJobs, isOver } from '../support/htcjobs.ts';
 import { OwnControlPlane } from '../support/kubernetes.ts';
 import { workersWithJobs } from '../support/kubernetes-history.ts';
 import { jobTemplate, kubernetesQueue, kubernetesSite } from '../support/kubernetes-site.ts';
@@ -47,6 +49,33 @@ describe('on Kubernetes an etcd that an operator restores to an older revision',
       });
       expect((await running(6)).slice(0, 2)).to.deep.equal(saved);
       await untilSaid(daemon, 'the API server went back to an older state');
+    } finally {
+      await site.clean();
+    }
+  });
+
+  it('gives a HTCJob its status again: of the jobs, and not of then', async () => {
+    await using own = await OwnControlPlane.start();
+    await applyCrd(own.plane);
+    const space = await own.plane.namespace('restored');
+    const jobs = new HtcJobs(space);
+    const site = htcJobSite(own.plane, space);
+    const [copy, release, runs] = [`${own.directory}/etcd-copy`, site.path('release'), site.path('runs')];
+    try {
+      await jobs.create('early', `echo x >> ${runs}; until [ -e ${release} ]; do sleep 0.1; done`);
+      await own.whileStopped((data) => {
+        cpSync(data, copy, { recursive: true });
+      });
+      site.start();
+      await jobs.until('early', 'runs', ({ reason }) => reason === 'Running');
+      await own.whileStopped((data) => {
+        removeDirectory(data);
+        cpSync(copy, data, { recursive: true });
+      });
+      await jobs.until('early', 'runs again by its status', ({ reason }) => reason === 'Running');
+      writeFileSync(release, '');
+      expect(await jobs.until('early', 'has ended', isOver)).to.include({ succeeded: 1, failed: 0 });
+      expect(readFileSync(runs, 'utf8')).to.equal('x\n');
     } finally {
       await site.clean();
     }

@@ -23,10 +23,24 @@ export class HtcJobServer implements OperatorClient {
   /** All events since the start, oldest first. */
   readonly #events: (WatchEvent & { readonly version: number })[] = [];
   #more = Promise.withResolvers<undefined>();
+  #restored = new AbortController();
 
   /** Adds a resource, as a user's or an earlier operator's. */
   add(job: HtcJob): void {
     this.#store('ADDED', job);
+  }
+
+  /**
+   * Has the objects of an earlier moment, as after a restore of its etcd.
+   * @param version of the server from now on: `etcdutl snapshot restore` may be told to raise it above all that was
+   */
+  restore(objects: ReadonlyMap<string, HtcJob>, version: number): void {
+    this.objects.clear();
+    for (const [name, object] of objects) this.objects.set(name, object);
+    this.#version = version;
+    this.#events.length = 0;
+    this.#restored.abort();
+    this.#restored = new AbortController();
   }
 
   count(start: string): number {
@@ -50,14 +64,17 @@ export class HtcJobServer implements OperatorClient {
     let next = this.#events.findIndex(({ version }) => version > Number(resourceVersion));
     if (next < 0) next = this.#events.length;
     opened?.();
-    while (!signal.aborted) {
+    const ends = AbortSignal.any([signal, this.#restored.signal]);
+    while (!ends.aborted) {
       for (let event = this.#events[next]; event !== undefined; event = this.#events[++next]) yield event;
       const more = this.#more.promise;
       const ended = new Promise((resolve) => {
-        signal.addEventListener('abort', resolve, { once: true });
+        ends.addEventListener('abort', resolve, { once: true });
       });
       await Promise.race([more, ended]);
     }
+    if (!signal.aborted)
+      throw new KubernetesError({ code: 'kubernetes-gone', message: 'compacted', maybeDone: false });
   }
 
   async get(path: string): Promise<KubernetesObject> {

@@ -7,6 +7,8 @@ import { isOlder } from './versions.ts';
 
 /** Receivers of the changes of objects, in their order. None of these may throw. */
 export interface Handlers<R> {
+  /** All objects are asked for: the list that `replace` gives next is at least as new as this moment. */
+  listing?(): void;
   /** All present objects: any other is gone. */
   replace(all: readonly R[]): void;
   upsert(record: R): void;
@@ -201,6 +203,7 @@ export class Reflector<R> {
     const { client, path, record, handlers, clock, limit } = this.#options;
     // The list is at least as new as its beginning.
     const begun = clock.monotonic();
+    handlers.listing?.();
     const options = { ...this.#selection(), signal, ...(limit !== undefined && { limit }) };
     const { items, resourceVersion } = await client.list(path, options, record);
     if (signal.aborted) return resourceVersion;

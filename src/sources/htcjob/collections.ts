@@ -15,6 +15,8 @@ export interface CollectionsParts {
 }
 
 export interface CollectionHandlers {
+  /** All HTCJobs of a namespace, or of all (undefined), are asked for. */
+  listing(namespace: string | undefined): void;
   /** All HTCJobs of a namespace, or of all (undefined): any other of it is gone. */
   replace(namespace: string | undefined, all: readonly Followed[]): void;
   upsert(object: Followed): void;
@@ -70,6 +72,9 @@ export class Collections {
       path,
       record: (object) => kept(object as HtcJob),
       handlers: {
+        listing: () => {
+          handlers.listing(namespace);
+        },
         replace: (all) => {
           handlers.replace(namespace, all);
           const isFirst = !this.#synced.has(namespace);
@@ -83,9 +88,11 @@ export class Collections {
           handlers.remove(object);
         },
         changed: ({ trouble }) => {
+          const said = this.#troubles.get(namespace);
           if (trouble === undefined) this.#troubles.delete(namespace);
           else this.#troubles.set(namespace, messageOf(trouble));
-          if (trouble !== undefined) log.warn('HTCJobs cannot be followed', { path, ...toReason(trouble) });
+          if (trouble !== undefined && messageOf(trouble) !== said)
+            log.warn('HTCJobs cannot be followed', { path, ...toReason(trouble) });
         },
       },
     });

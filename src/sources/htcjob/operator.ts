@@ -300,10 +300,12 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
 
   /** A watch tells of the resources. */
   #handlers(synced: () => void): CollectionHandlers {
-    const upsert = (object: Followed) => {
+    /** Versions that were known when the list of a namespace was asked for, by UID: what it has is newer, whatever its version. */
+    const before = new Map<string | undefined, ReadonlyMap<string, string>>();
+    const upsert = (object: Followed, versionBefore?: string) => {
       const tracked = this.#tracked.get(object.metadata.uid);
       if (tracked === undefined) this.#tracked.set(object.metadata.uid, new Tracked(object));
-      else if (!tracked.update(object)) return;
+      else if (!tracked.update(object, tracked.meta.resourceVersion === versionBefore)) return;
       this.#look(object.metadata.uid);
     };
     const gone = (tracked: Tracked) => {
@@ -312,14 +314,24 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     };
     return {
       synced,
-      upsert,
+      upsert: (object) => {
+        upsert(object);
+      },
+      listing: (namespace) => {
+        const versions = [...this.#tracked.values()].map(
+          ({ uid, meta }) => [uid, meta.resourceVersion] as const,
+        );
+        before.set(namespace, new Map(versions));
+      },
       replace: (namespace, all) => {
+        const versions = before.get(namespace);
+        before.delete(namespace);
         const there = new Set(all.map(({ metadata }) => metadata.uid));
         for (const tracked of this.#tracked.values()) {
           const isOf = namespace === undefined || tracked.meta.namespace === namespace;
           if (isOf && !there.has(tracked.uid)) gone(tracked);
         }
-        for (const object of all) upsert(object);
+        for (const object of all) upsert(object, versions?.get(object.metadata.uid));
       },
       remove: ({ metadata }) => {
         const tracked = this.#tracked.get(metadata.uid);
@@ -362,10 +374,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
 
   /** Another writer changed it: what it is now decides. */
   async #readAgain(tracked: Tracked, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
+    const { resourceVersion } = tracked.meta;
     try {
       const object = await cluster.read(tracked.meta, signal);
       if (object === undefined) tracked.isGone = true;
-      else tracked.update(kept(object));
+      else tracked.update(kept(object), tracked.meta.resourceVersion === resourceVersion);
     } catch (error) {
       if (!signal.aborted)
         this.#host.log.debug('HTCJob not read', { htcjob: tracked.name, ...toReason(error) });

@@ -99,11 +99,14 @@ export class Tracked {
     this.update(object);
   }
 
-  /** @returns whether anything is new: the watch tells of our own writes, too. */
-  update(object: Followed): boolean {
+  /**
+   * @param isNewest what the server had last is older than the version that is known: its etcd was restored to an earlier state
+   * @returns whether anything is new: the watch tells of our own writes, too.
+   */
+  update(object: Followed, isNewest = false): boolean {
     const { metadata, spec, status, whole, scriptLength } = object;
     const { namespace, name, uid, resourceVersion, finalizers, generation } = metadata;
-    if (isOlder(resourceVersion, this.meta.resourceVersion)) return false;
+    if (!isNewest && isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
     if (!isSame) this.hasChanged();
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };

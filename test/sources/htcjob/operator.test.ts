@@ -153,6 +153,28 @@ describe('the operator of HTCJobs', () => {
     expect(statusOf('zero')).to.include({ active: 0, succeeded: 1, failed: 0 });
   });
 
+  for (const [what, version] of [
+    ['with the versions of then', 3],
+    ['with higher versions than ever (`--bump-revision`)', 1_000_000],
+  ] as const)
+    it(`writes the status again where the etcd of the server was restored to an earlier state: ${what}`, async () => {
+      server.add(htcJob());
+      const snapshot = new Map(server.objects);
+      await serve(1);
+      await change([1], 'running');
+      await untilStatus('zero', 'Running');
+      server.restore(snapshot, version);
+      await untilStatus('zero', 'Running');
+      await change([1], 'finished');
+      await untilStatus('zero', 'Succeeded');
+      expect(statusOf('zero')).to.include({ succeeded: 1, active: 0 });
+      expect(lastId).to.equal(1);
+      // Its watch ended once.
+      expect(
+        parts.log.lines.filter(({ message }) => message === 'HTCJobs cannot be followed'),
+      ).to.have.length(1);
+    });
+
   it('writes the changes of a thousand jobs of one resource as few statuses', async () => {
     server.add(htcJob({ queue: 1000 }));
     await serve(1000);
