@@ -21,6 +21,9 @@ interface Waiting {
   readonly done: AbortController;
 }
 
+/** Where file work waits for its turn. */
+export type Lane = Pick<FileLane, 'run'>;
+
 /**
  * Bounds the file work of one connection in number and time. A disk that hangs (a dead NFS or FUSE mount) keeps the
  * thread of each call for ever, and the kernel gives no way to end it: so a call that misses its deadline is given up by

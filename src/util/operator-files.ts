@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { Clock } from './clock.ts';
 import { type FileKind, fileKinds } from './file-kinds.ts';
-import { FileLane } from './file-lane.ts';
+import { FileLane, type Lane } from './file-lane.ts';
 import { mountOf, readMounts } from './mounts.ts';
 import { NotPlainFile, type PlainFile, readPlainFile, readPlainFileSync } from './plain-file.ts';
 
@@ -77,7 +77,16 @@ export class OperatorFiles {
    * @param what names it: "reading"
    * @throws ThresherError `file-timeout`, or what `call` throws
    */
-  async run<T>(path: string, what: string, call: () => Promise<T>): Promise<T> {
+  run<T>(path: string, what: string, call: () => Promise<T>): Promise<T> {
+    return this.laneOf(path).run(`${what} ${path}`, call);
+  }
+
+  /** The lane of the file system that a path is on, for work on other files below it, which that work names itself. */
+  laneOf(path: string): Lane {
+    return { run: (what, call) => this.#runOn(path, what, call) };
+  }
+
+  async #runOn<T>(path: string, what: string, call: () => Promise<T>): Promise<T> {
     try {
       return await this.#onFileSystem(mountOf(await this.#target(path), this.#mountsNow()), path, what, call);
     } catch (error) {
@@ -95,7 +104,7 @@ export class OperatorFiles {
     }
     const progress = { begun: false, over: false, givenUp: false };
     try {
-      return await place.lane.run(`${what} ${path}`, async () => {
+      return await place.lane.run(what, async () => {
         progress.begun = true;
         try {
           return await call();
@@ -135,7 +144,7 @@ export class OperatorFiles {
       // A mount point is no link, and a look at it asks the file system that is mounted there.
       if (mount === mountOf(at, mounts)) {
         const look = () => readlink(next).catch(() => undefined);
-        const link = await this.#onFileSystem(mount, next, 'a look at', look);
+        const link = await this.#onFileSystem(mount, next, `a look at ${next}`, look);
         if (link !== undefined && links > 0)
           return this.#follow(resolve(at, link, ...parts.slice(index + 1)), links - 1);
       }

@@ -1,6 +1,6 @@
 import { lstat, opendir, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FileLane } from './file-lane.ts';
+import type { Lane } from './file-lane.ts';
 import { hasCode } from './files.ts';
 
 /** Names taken from a directory at once: so much is the work of one turn in the lane. */
@@ -18,12 +18,12 @@ interface Entry {
  * no error.
  * @throws ThresherError `file-timeout`, or the error of the file system
  */
-export async function removeTree(path: string, lane: FileLane): Promise<void> {
+export async function removeTree(path: string, lane: Lane): Promise<void> {
   const root = await lane.run(`a look at ${path}`, () => entryOf(path), 'background');
   if (root !== undefined) await remove(root, lane);
 }
 
-async function remove(entry: Entry, lane: FileLane): Promise<void> {
+async function remove(entry: Entry, lane: Lane): Promise<void> {
   const { path } = entry;
   if (!entry.isDirectory) return lane.run(`removal of ${path}`, () => gone(unlink(path)), 'background');
   for (;;) {

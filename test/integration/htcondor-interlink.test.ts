@@ -22,6 +22,7 @@ import { clearSpaces, type CondorSpace, condorPool, condorSpace, type Pool } fro
 import { condorEnvironment, condorQueue, condorSite } from '../support/htcondor-site.ts';
 import type { Site } from '../support/site.ts';
 import { rejection } from '../support/kubernetes-client.ts';
+import { files as operatorFiles } from '../support/operator-files.ts';
 import { recordingLog } from '../support/samples.ts';
 import { removeDirectory, temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
@@ -110,7 +111,7 @@ describe('outputs of Pods of interLink that another user writes, below a daemon 
     for (const directory of [root, output, victim]) mkdirSync(directory, { mode: 0o700 });
     chmodSync(top, 0o711);
     chownSync(output, jobs, jobs);
-    const files = new PodFiles(root, log);
+    const files = new PodFiles(root, log, operatorFiles.laneOf(root));
     const directory = files.outputOf(uid);
     // A link from before thresher knew that it is to keep the directory.
     symlinkSync(victim, directory);
@@ -124,22 +125,22 @@ describe('outputs of Pods of interLink that another user writes, below a daemon 
     });
     // At the next start it is still known who writes, and a chown tells another one.
     removeDirectory(directory);
-    await new PodFiles(root, log).prepare([uid]);
+    await new PodFiles(root, log, operatorFiles.laneOf(root)).prepare([uid]);
     expect([ownerOf(directory), readFileSync(join(root, 'output-user'), 'utf8')]).to.deep.equal([
       jobs,
       `${jobs}:${jobs}\n`,
     ]);
     chownSync(output, jobs + 1, jobs);
-    await new PodFiles(root, log).prepare([uid]);
+    await new PodFiles(root, log, operatorFiles.laneOf(root)).prepare([uid]);
     expect([ownerOf(directory), ownerOf(output)]).to.deep.equal([jobs + 1, 0]);
     // Below a directory of another user it stays his.
     chownSync(root, jobs, jobs);
     chownSync(output, jobs, jobs);
-    await new PodFiles(root, log).prepare([uid]);
+    await new PodFiles(root, log, operatorFiles.laneOf(root)).prepare([uid]);
     expect([ownerOf(directory), ownerOf(output)]).to.deep.equal([jobs, jobs]);
     for (const one of [root, output]) chownSync(one, 0, 0);
     writeFileSync(join(root, 'output-user'), 'somebody');
-    const error = await rejection(new PodFiles(root, log).prepare([uid]));
+    const error = await rejection(new PodFiles(root, log, operatorFiles.laneOf(root)).prepare([uid]));
     expect(error).to.have.property('code', 'interlink-files');
     expect(String(error)).to.contain('output-user is not UID:GID');
   });
@@ -150,7 +151,7 @@ describe('outputs of Pods of interLink that another user writes, below a daemon 
     for (const directory of [root, join(root, 'output'), victim]) mkdirSync(directory, { mode: 0o700 });
     chmodSync(top, 0o711);
     chownSync(join(root, 'output'), jobs, jobs);
-    const files = new PodFiles(root, recordingLog());
+    const files = new PodFiles(root, recordingLog(), operatorFiles.laneOf(root));
     await files.prepare([uid]);
     const directory = files.outputOf(uid);
     const closed = join(directory, privateDirectory, 'closed');

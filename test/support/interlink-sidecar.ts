@@ -13,6 +13,7 @@ import { Sidecar } from '../../src/sources/interlink/sidecar.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { isFinal, type WorkerStatus } from '../../src/worker/status.ts';
 import { noRequirements } from '../../src/worker/worker.ts';
+import { files as operatorFiles } from './operator-files.ts';
 import { ownQueue } from './samples.ts';
 
 /** A log that drops all. */
@@ -73,7 +74,7 @@ export class SidecarUnderTest {
       this.logged.push(facts);
     };
     const log = { ...quiet, info, debug: info, warn: info };
-    const files = new PodFiles(root, log);
+    const files = new PodFiles(root, log, operatorFiles.laneOf(root));
     this.book = new PodBook(files, log);
     const host = { clock: systemClock, log };
     this.sidecar = new Sidecar({

@@ -12,8 +12,9 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
 import { hasCode, syncToDisk } from '../../util/files.ts';
+import { OperatorFiles } from '../../util/operator-files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 
@@ -21,6 +22,17 @@ import type { Reason } from '../../worker/reason.ts';
 const largest = 1024 * 1024;
 /** Age at which a file that a crash left beside a credential is removed: older than any program may run, ms. */
 const leftoverAge = 3_600_000;
+
+/** All of this process: a dead mount with many credentials keeps two threads, and not all. */
+const files = new OperatorFiles({ clock: systemClock });
+
+/**
+ * Any call about a file that an administrator named.
+ * @throws ThresherError `file-timeout` where its file system does not answer, else what `call` throws
+ */
+export function onSecretFile<T>(path: string, what: string, call: () => Promise<T>): Promise<T> {
+  return files.run(path, what, call);
+}
 
 /** A file as it was at one moment. */
 export interface SecretFile {
@@ -38,19 +50,19 @@ export interface SecretFile {
  * file or too long.
  */
 export async function readSecretFile(path: string): Promise<SecretFile> {
-  let file: FileHandle;
   try {
-    // A pipe in its place would keep a plain `open` waiting for ever.
-    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return await onSecretFile(path, 'reading', async () => {
+      // A pipe in its place would keep a plain `open` waiting for ever.
+      const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        return await readOpened(file, path);
+      } finally {
+        await file.close();
+      }
+    });
   } catch (error) {
-    throw unreadable(path, error);
-  }
-  try {
-    return await readOpened(file, path);
-  } catch (error) {
-    throw error instanceof ThresherError ? error : unreadable(path, error);
-  } finally {
-    await file.close();
+    const isWrong = error instanceof ThresherError && error.code === 'credential-wrong';
+    throw isWrong ? error : unreadable(path, error);
   }
 }
 
@@ -90,7 +102,8 @@ export function exposure(
 /** Changes whenever the file is changed, replaced or removed. Cheap: it reads nothing. */
 export async function fileVersion(path: string): Promise<string> {
   try {
-    const { mtimeNs, ctimeNs, ino, size } = await stat(path, { bigint: true });
+    const look = () => stat(path, { bigint: true });
+    const { mtimeNs, ctimeNs, ino, size } = await onSecretFile(path, 'a look at', look);
     return [mtimeNs, ctimeNs, ino, size].join(' ');
   } catch (error) {
     return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
@@ -110,11 +123,15 @@ export async function replaceBy(
   make: (temporary: string) => Promise<void>,
   check: (bytes: Buffer) => void,
 ): Promise<void> {
-  const target = await realpath(path).catch(() => path);
-  await removeLeftovers(target, clock);
-  const beside = join(dirname(target), `.${basename(target)}.${randomUUID()}.new`);
+  let target = path;
+  let beside = '';
   try {
-    await mkdir(beside, { mode: 0o700 });
+    await onSecretFile(path, 'replacing', async () => {
+      target = await realpath(path).catch(() => path);
+      await removeLeftovers(target, clock);
+      beside = join(dirname(target), `.${basename(target)}.${randomUUID()}.new`);
+      await mkdir(beside, { mode: 0o700 });
+    });
   } catch (error) {
     throw unwritable(path, error);
   }

@@ -1,8 +1,8 @@
-import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { HTCondorError } from '../../clients/htcondor/errors.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
+import { removeTree } from '../../util/remove-tree.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
@@ -93,7 +93,7 @@ export class HTCondorSweeper implements Sweeper {
       if (sweeper?.preparatorBasePath === undefined) continue;
       const directory = join(resolve(configDir, sweeper.preparatorBasePath), String(workerId));
       try {
-        await rm(directory, { recursive: true, force: true });
+        await removeTree(directory, schedd.files);
       } catch (error) {
         outcomes.set(workerId, { kind: 'failed', error: toReason(error) });
       }

@@ -38,7 +38,7 @@ export function makeSidecar(options: InterlinkOptions, makePlanner: MakePlanner,
       : { socket: resolve(configDir, socket) };
   if (!('socket' in place)) requireConsent(place);
   const root = resolve(configDir, options.dataRoot);
-  const files = new PodFiles(root, log);
+  const files = new PodFiles(root, log, host.files.laneOf(root));
   const { reportUrl, reportKeyFile } = options;
   const keyFile = reportKeyFile === undefined ? join(root, 'report.key') : resolve(configDir, reportKeyFile);
   const key = reportUrl === undefined ? undefined : readReportKey(keyFile, reportKeyFile === undefined);

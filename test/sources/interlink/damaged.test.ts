@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { PodFiles } from '../../../src/sources/interlink/pods/pod-files.ts';
 import { podOf } from '../../support/interlink-client.ts';
 import { SidecarUnderTest } from '../../support/interlink-sidecar.ts';
+import { files } from '../../support/operator-files.ts';
 import { recordingLog } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
@@ -62,7 +63,7 @@ describe('a Pod of interLink whose file is damaged', () => {
 
   it('is named in the log with its file', async () => {
     const log = recordingLog();
-    const { damaged } = await new PodFiles(root, log).load();
+    const { damaged } = await new PodFiles(root, log, files.laneOf(root)).load();
     expect(damaged).to.deep.equal([uid]);
     expect(log.lines.map(({ message, facts }) => [message, facts['pod'], facts['file']])).to.deep.equal([
       ['the file of a Pod is damaged, and its job is left alone', uid, file],
@@ -73,7 +74,10 @@ describe('a Pod of interLink whose file is damaged', () => {
     expect((await ask('/delete', pod)).status).to.equal(200);
     expect(jobStatus()).to.equal('cancelled');
     await until('nothing is left of it', () => sidecar.book.get(uid) === undefined);
-    expect(await new PodFiles(root, recordingLog()).load()).to.deep.equal({ records: [], damaged: [] });
+    expect(await new PodFiles(root, recordingLog(), files.laneOf(root)).load()).to.deep.equal({
+      records: [],
+      damaged: [],
+    });
     const answer = await ask('/status', [
       { ...pod, metadata: { ...pod.metadata, annotations: { JobID: '1.0' } } },
     ]);

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import {
   exposure,
   fileVersion,
+  onSecretFile,
   readSecretFile,
   type SecretFile,
 } from '../../../clients/credentials/files.ts';
@@ -125,15 +126,7 @@ class SecretLogin implements LoginSource {
   /** One state of the directory: user and key of the same Secret, also while the kubelet replaces it. */
   async #find(): Promise<{ readonly form: Form; readonly place: string }> {
     const directory = this.#directory;
-    const place = await realpath(join(directory, '..data')).catch(() => directory);
-    const has = async (name: string) => (await stat(join(place, name)).catch(() => undefined)) !== undefined;
-    const found = await Promise.all(
-      Object.values(forms).map(async (form) => ({
-        form,
-        user: await has(form.user),
-        secret: await has(form.secret),
-      })),
-    );
+    const { place, found } = await onSecretFile(directory, 'a look at', () => keysIn(directory));
     const touched = found.filter(({ user, secret }) => user || secret);
     const [first, second] = touched;
     if (first === undefined)
@@ -151,6 +144,15 @@ class SecretLogin implements LoginSource {
       `has no ${lacks}: a Secret such as ${form.example} has the keys ${form.user} and ${form.secret}`,
     );
   }
+}
+
+async function keysIn(directory: string) {
+  const place = await realpath(join(directory, '..data')).catch(() => directory);
+  const has = async (name: string) => (await stat(join(place, name)).catch(() => undefined)) !== undefined;
+  const found: { readonly form: Form; readonly user: boolean; readonly secret: boolean }[] = [];
+  for (const form of Object.values(forms))
+    found.push({ form, user: await has(form.user), secret: await has(form.secret) });
+  return { place, found };
 }
 
 function passwordIn({ bytes }: SecretFile, path: string): string {

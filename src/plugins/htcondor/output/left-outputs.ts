@@ -5,6 +5,7 @@ import { unlessAborted } from '../../../util/deadline.ts';
 import { ensureDirectory, hasCode } from '../../../util/files.ts';
 import { openPlainFile } from '../../../util/plain-file.ts';
 import type { FileLane } from '../../../util/file-lane.ts';
+import { removeTree } from '../../../util/remove-tree.ts';
 import type { LogRequest } from '../../contracts/log-reader.ts';
 import type { OutputFile } from '../output-file.ts';
 import type { LeftOutput } from '../../contracts/output-reader.ts';
@@ -191,21 +192,22 @@ export class LeftOutputs {
         rm(`${this.pathOf(workerId)}.${awaited}`, { force: true }),
       );
       if ((await this.#stat(workerId)) === undefined) continue;
-      await this.#files.run('removing an output', async () => {
-        const path = this.pathOf(workerId);
-        await touch(`${path}.${taken}`, undefined);
-        await remove(path);
-      });
+      const path = this.pathOf(workerId);
+      await this.#files.run('removing an output', () => touch(`${path}.${taken}`, undefined));
+      await this.#remove(path);
     }
   }
 
   /** Removes all files of a worker that goes. */
   async remove(workerId: number): Promise<void> {
-    await this.#files.run('removing the files of a job', async () => {
-      const path = this.pathOf(workerId);
-      await remove(path);
-      for (const end of [...words, taken, awaited, partial]) await remove(`${path}.${end}`);
-    });
+    const path = this.pathOf(workerId);
+    await this.#remove(path);
+    for (const end of [...words, taken, awaited, partial]) await this.#remove(`${path}.${end}`);
+  }
+
+  /** A job without a container may leave a directory where its output should be, and HTCondor then brings that. */
+  #remove(path: string): Promise<void> {
+    return removeTree(path, this.#files);
   }
 
   async #stat(workerId: number) {
@@ -221,11 +223,6 @@ export class LeftOutputs {
       }
     });
   }
-}
-
-/** A job without a container may leave a directory where its output should be, and HTCondor then brings that. */
-function remove(path: string): Promise<void> {
-  return rm(path, { recursive: true, force: true });
 }
 
 async function isThere(path: string): Promise<boolean> {

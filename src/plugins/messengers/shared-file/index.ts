@@ -1,11 +1,13 @@
-import { rm } from 'node:fs/promises';
-import { basename, isAbsolute, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, resolve } from 'node:path';
 import type { Static } from 'typebox';
+import type { Lane } from '../../../util/file-lane.ts';
 import { ensureDirectory } from '../../../util/files.ts';
 import { fillPlaceholders, unknownPlaceholders } from '../../../util/placeholders.ts';
 import { whatIsMeant } from '../../../util/nearest.ts';
+import { removeTree } from '../../../util/remove-tree.ts';
 import Type from '../../../util/type.ts';
 import { messageOf } from '../../../worker/errors.ts';
+import type { Context } from '../../contracts/context.ts';
 import { definePlugin } from '../../contracts/definition.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import {
@@ -49,16 +51,24 @@ export const SharedFileMessenger = definePlugin({
     const message = `the last component of ${accessPoint} has no \${workerID}: workers share it and it is never removed`;
     return [...problems, { ...place, code: 'access-point-shared', message }];
   },
-  create: (config, context) => new SharedFiles(config, context.configDir),
+  create: (config, context) => new SharedFiles(config, context),
 });
 
 class SharedFiles implements Messenger {
   readonly #accessPoint: string | undefined;
   readonly #base: string;
+  /** Of the file system that the access points are on. */
+  readonly #lane: Lane;
+  /** Removals under way, by path: a large one takes longer than a sweep waits for it. */
+  readonly #removals = new Map<string, Promise<void>>();
 
-  constructor(config: Static<typeof SharedFileConfig>, base: string) {
+  constructor(
+    config: Static<typeof SharedFileConfig>,
+    { configDir, files }: Pick<Context, 'configDir' | 'files'>,
+  ) {
     this.#accessPoint = config.accessPoint;
-    this.#base = base;
+    this.#base = configDir;
+    this.#lane = files.laneOf(resolve(configDir, commonPlace(config.accessPoint ?? '.')));
   }
 
   accessPointOf(values: AccessPointValues): string | undefined {
@@ -71,7 +81,7 @@ class SharedFiles implements Messenger {
     const failed = new Map<string, { code: string; message: string }>();
     for (const path of accessPoints) {
       try {
-        await ensureDirectory(path);
+        await this.#lane.run(`making ${path}`, () => ensureDirectory(path));
       } catch (error) {
         failed.set(path, { code: 'access-point-failed', message: messageOf(error) });
       }
@@ -84,6 +94,19 @@ class SharedFiles implements Messenger {
     if (this.#accessPoint !== undefined && !isOneWorkers(this.#accessPoint)) return;
     // A directory that others may share, or a mistake such as "/data", is not ours to remove.
     if (!basename(accessPoint).includes(String(workerId))) return;
-    await rm(accessPoint, { recursive: true, force: true });
+    const earlier = this.#removals.get(accessPoint);
+    const removal =
+      earlier ??
+      removeTree(accessPoint, this.#lane).finally(() => {
+        this.#removals.delete(accessPoint);
+      });
+    this.#removals.set(accessPoint, removal);
+    await removal;
   }
+}
+
+/** The part of the template that all access points have in common. */
+function commonPlace(template: string): string {
+  const [fixed = ''] = template.split('${');
+  return fixed === template ? template : dirname(`${fixed}x`);
 }

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
@@ -17,6 +18,10 @@ const asNewFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | co
 const deepest = 16;
 /** Names of a directory that a removal reads at once. */
 const namesAtOnce = 1000;
+/** Size of a directory, bytes, up to which all of its names are read at once: some thousands of them. */
+const smallDirectory = 128 * 1024;
+/** For the names of a larger one, ms. */
+const listingTime = 60_000;
 /** Files and directories that one removal takes: a user who makes new ones as fast must not keep it busy for ever. */
 const mostRemoved = 100_000;
 
@@ -131,8 +136,15 @@ export class HeldDirectory {
   names(most: number): Promise<readonly Buffer[]> {
     // Where a file system gives no types of entries, `opendir` asks for each of them, in this thread and by a name in UTF-8.
     return this.run('listing a directory', async () => {
-      const names = await readdir(this.path, { encoding: 'buffer' });
-      return names.slice(0, most);
+      // A user may put a million names into it, which would take gigabytes and seconds here, each time.
+      const { size } = await this.#handle.stat();
+      const all = async () => (await readdir(this.path, { encoding: 'buffer' })).slice(0, most);
+      if (size <= smallDirectory) return all();
+      return firstNames(this.path, most).catch((error: unknown) => {
+        // Not every image of a container has `find`.
+        if (hasCode(error, 'ENOENT')) return all();
+        throw error;
+      });
     });
   }
 
@@ -290,6 +302,36 @@ async function openedInTime(
     await opened?.close();
     throw error;
   }
+}
+
+/** The first names of a directory by another program, which has no need to read them all. @throws where that cannot be started */
+async function firstNames(path: string, most: number): Promise<readonly Buffer[]> {
+  const args = ['.', '-mindepth', '1', '-maxdepth', '1', '-print0'];
+  const options = { cwd: path, timeout: listingTime, killSignal: 'SIGKILL' } as const;
+  const listing = spawn('find', args, { ...options, stdio: ['ignore', 'pipe', 'ignore'] });
+  const failed = new Promise<never>((_, reject) => {
+    listing.once('error', reject);
+  });
+  failed.catch(() => undefined);
+  const names: Buffer[] = [];
+  const read = async () => {
+    let rest = Buffer.alloc(0);
+    for await (const piece of listing.stdout) {
+      rest = Buffer.concat([rest, piece as Buffer]);
+      for (let end = rest.indexOf(0); end >= 0; end = rest.indexOf(0)) {
+        // They begin with "./".
+        names.push(Buffer.from(rest.subarray(2, end)));
+        rest = rest.subarray(end + 1);
+        if (names.length === most) return;
+      }
+    }
+  };
+  try {
+    await Promise.race([read(), failed]);
+  } finally {
+    listing.kill('SIGKILL');
+  }
+  return names;
 }
 
 function kindOf(found: BigIntStats | undefined): string {

@@ -4,9 +4,11 @@ import type { Stats } from 'node:fs';
 import { chmod, chown, lchown, lstat, mkdir, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../../plugins/contracts/index.ts';
+import type { Lane } from '../../../util/file-lane.ts';
 import { hasCode, syncToDisk, writeFileAtomically } from '../../../util/files.ts';
 import { oneLine } from '../../../util/one-line.ts';
 import { openPlainFile } from '../../../util/plain-file.ts';
+import { removeTree } from '../../../util/remove-tree.ts';
 import { messageOf, ThresherError, toReason } from '../../../worker/errors.ts';
 import { isContainerName, isPodUid } from '../pod/names.ts';
 import { bounds } from '../bounds.ts';
@@ -51,10 +53,17 @@ export class PodFiles {
   readonly #pods: string;
   readonly #output: string;
   readonly #log: Log;
+  /** All calls wait here: its file system may be one that jobs share, and hang. */
+  readonly #lane: Lane;
+  /** Writes of a record under way, by UID: one that is late must not replace a later one. */
+  readonly #writes = new Map<string, Promise<void>>();
+  /** It was said that the file system gives no answers: hundreds of Pods would say so. */
+  #isSilent = false;
   /** User of the jobs, if it is another one. */
   #writer: Writer | undefined;
 
-  constructor(root: string, log: Log) {
+  constructor(root: string, log: Log, lane: Lane) {
+    this.#lane = lane;
     this.#root = root;
     this.#pods = join(root, 'pods');
     this.#output = join(root, 'output');
@@ -64,12 +73,15 @@ export class PodFiles {
   /** Changes nothing, since the directory may be one that is not mounted yet. @throws ThresherError `interlink-files` */
   async load(): Promise<LoadedRecords> {
     try {
-      const names = await readdir(this.#pods).catch((error: unknown) => {
-        if (hasCode(error, 'ENOENT')) return [];
-        throw error;
-      });
+      const names = await this.#lane.run(`listing ${this.#pods}`, () =>
+        readdir(this.#pods).catch((error: unknown) => {
+          if (hasCode(error, 'ENOENT')) return [];
+          throw error;
+        }),
+      );
       const read: (PodRecord | string | undefined)[] = [];
-      for (const name of names) read.push(await this.#read(name));
+      for (const name of names)
+        read.push(await this.#lane.run(`reading ${join(this.#pods, name)}`, () => this.#record(name)));
       const records = read.filter((one) => typeof one === 'object');
       return {
         records: records.sort((one, other) => one.acceptedAt - other.acceptedAt),
@@ -86,12 +98,14 @@ export class PodFiles {
    */
   async prepare(uids: readonly string[]): Promise<void> {
     try {
-      for (const directory of [this.#pods, this.#output])
-        await mkdir(directory, { recursive: true, mode: 0o700 });
-      this.#writer = isRoot() ? await this.#takeOver() : undefined;
-      // The other user has to come through to its own directories.
-      if (this.#writer !== undefined)
-        for (const directory of [this.#root, this.#output]) await chmod(directory, 0o711);
+      await this.#lane.run(`making ${this.#output}`, async () => {
+        for (const directory of [this.#pods, this.#output])
+          await mkdir(directory, { recursive: true, mode: 0o700 });
+        this.#writer = isRoot() ? await this.#takeOver() : undefined;
+        // The other user has to come through to its own directories.
+        if (this.#writer !== undefined)
+          for (const directory of [this.#root, this.#output]) await chmod(directory, 0o711);
+      });
     } catch (error) {
       throw unusable(this.#root, error);
     }
@@ -113,9 +127,20 @@ export class PodFiles {
   async save(record: PodRecord): Promise<void> {
     const file = this.#fileOf(record.uid);
     try {
-      await writeFileAtomically(file, JSON.stringify(record), 0o600);
+      await this.#lane.run(`writing ${file}`, () => this.#write(record.uid, file, JSON.stringify(record)));
     } catch (error) {
       throw unusable(file, error);
+    }
+  }
+
+  async #write(uid: string, file: string, text: string): Promise<void> {
+    const earlier = this.#writes.get(uid) ?? Promise.resolve();
+    const write = earlier.catch(() => undefined).then(() => writeFileAtomically(file, text, 0o600));
+    this.#writes.set(uid, write);
+    try {
+      await write;
+    } finally {
+      if (this.#writes.get(uid) === write) this.#writes.delete(uid);
     }
   }
 
@@ -142,40 +167,56 @@ export class PodFiles {
   ): Promise<{ readonly text: string; readonly version: ReportVersion } | undefined> {
     const file = join(this.outputOf(uid), reportFile);
     try {
-      const now = await lstat(file);
-      if (!now.isFile() || isSameVersion(versionOf(now), seen)) return undefined;
-      await using opened = await openPlainFile(file, 'refuse');
-      const version = versionOf(await opened.stat());
-      if (version.size > bounds.reportBytes) return undefined;
-      return { text: await opened.readFile('utf8'), version };
+      return await this.#read(file, async () => {
+        const now = await lstat(file);
+        if (!now.isFile() || isSameVersion(versionOf(now), seen)) return undefined;
+        await using opened = await openPlainFile(file, 'refuse');
+        const version = versionOf(await opened.stat());
+        if (version.size > bounds.reportBytes) return undefined;
+        return { text: await opened.readFile('utf8'), version };
+      });
     } catch (error) {
-      if (!hasCode(error, 'ENOENT', 'ENOTDIR'))
-        this.#log.warn('the report of a Pod cannot be read', { pod: uid, error: messageOf(error) });
+      this.#cannot('the report of a Pod cannot be read', uid, error);
       return undefined;
     }
   }
 
   /** The last line that the job itself wrote to its standard error; undefined: there is none. */
   async lastWords(uid: string): Promise<string | undefined> {
+    const file = join(this.outputOf(uid), errorFile);
     try {
-      await using opened = await openPlainFile(join(this.outputOf(uid), errorFile), 'refuse');
-      const { size } = await opened.stat();
-      const bytes = Buffer.alloc(Math.min(size, mostWords));
-      const { bytesRead } = await opened.read(bytes, 0, bytes.length, size - bytes.length);
-      const lines = bytes.toString('utf8', 0, bytesRead).split('\n');
-      return lines.map(oneLine).findLast((line) => line.trim() !== '');
+      return await this.#read(file, async () => {
+        await using opened = await openPlainFile(file, 'refuse');
+        const { size } = await opened.stat();
+        const bytes = Buffer.alloc(Math.min(size, mostWords));
+        const { bytesRead } = await opened.read(bytes, 0, bytes.length, size - bytes.length);
+        const lines = bytes.toString('utf8', 0, bytesRead).split('\n');
+        return lines.map(oneLine).findLast((line) => line.trim() !== '');
+      });
     } catch (error) {
-      if (!hasCode(error, 'ENOENT', 'ENOTDIR'))
-        this.#log.warn('the last words of a job cannot be read', { pod: uid, error: messageOf(error) });
+      this.#cannot('the last words of a job cannot be read', uid, error);
       return undefined;
     }
+  }
+
+  async #read<T>(file: string, call: () => Promise<T>): Promise<T> {
+    const result = await this.#lane.run(`reading ${file}`, call);
+    this.#isSilent = false;
+    return result;
+  }
+
+  #cannot(message: string, pod: string, error: unknown): void {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return;
+    const isTimeout = hasCode(error, 'file-timeout');
+    if (!isTimeout || !this.#isSilent) this.#log.warn(message, { pod, error: messageOf(error) });
+    this.#isSilent ||= isTimeout;
   }
 
   /** Removes what a job has left of its Pod's Secrets. Its runner does so itself, unless it was killed. */
   async wipe(uid: string): Promise<void> {
     const directory = join(this.outputOf(uid), privateDirectory);
     try {
-      await removeAll(directory, this.#writer);
+      await removeAll(directory, this.#lane, this.#writer);
     } catch (error) {
       this.#log.error('files of a Pod that may hold Secrets cannot be removed', {
         directory,
@@ -188,9 +229,11 @@ export class PodFiles {
   async remove(uid: string): Promise<void> {
     const file = this.#fileOf(uid);
     try {
-      await removeAll(this.outputOf(uid), this.#writer);
-      await rm(file, { force: true });
-      await syncToDisk(this.#pods);
+      await removeAll(this.outputOf(uid), this.#lane, this.#writer);
+      await this.#lane.run(`removing ${file}`, async () => {
+        await rm(file, { force: true });
+        await syncToDisk(this.#pods);
+      });
     } catch (error) {
       throw unusable(file, error);
     }
@@ -228,12 +271,14 @@ export class PodFiles {
   async #makeOutput(uid: string): Promise<void> {
     const directory = this.outputOf(uid);
     try {
-      const there = await lstat(directory).catch(() => undefined);
-      // From a time when the directory around it was not ours.
-      if (there?.isSymbolicLink() === true) await rm(directory);
-      await mkdir(directory, { recursive: true, mode: 0o700 });
-      const { uid: user, gid } = this.#writer ?? {};
-      if (user !== undefined && gid !== undefined) await lchown(directory, user, gid);
+      await this.#lane.run(`making ${directory}`, async () => {
+        const there = await lstat(directory).catch(() => undefined);
+        // From a time when the directory around it was not ours.
+        if (there?.isSymbolicLink() === true) await rm(directory);
+        await mkdir(directory, { recursive: true, mode: 0o700 });
+        const { uid: user, gid } = this.#writer ?? {};
+        if (user !== undefined && gid !== undefined) await lchown(directory, user, gid);
+      });
     } catch (error) {
       throw unusable(directory, error);
     }
@@ -247,7 +292,7 @@ export class PodFiles {
    * A file that a crash left half-written goes; a damaged one stays, and costs its own Pod alone.
    * @returns the UID of a damaged one: it is the name of the file
    */
-  async #read(name: string): Promise<PodRecord | string | undefined> {
+  async #record(name: string): Promise<PodRecord | string | undefined> {
     const file = join(this.#pods, name);
     if (name.endsWith('.tmp')) {
       await rm(file, { force: true });
@@ -280,23 +325,26 @@ function versionOf({ mtimeMs: time, ino: inode, size }: Stats): ReportVersion {
  * Removes a directory in which a job may still write. Jobs leave directories that their owner cannot enter.
  * @param user of the jobs, if it is another one: all is removed with his rights, since he may put a link in the place of a directory meanwhile
  */
-async function removeAll(directory: string, user?: Writer): Promise<void> {
+async function removeAll(directory: string, lane: Lane, user?: Writer): Promise<void> {
   if (user !== undefined) {
     await removeAs(user, directory);
     return;
   }
   try {
-    await rm(directory, { recursive: true, force: true });
+    await removeTree(directory, lane);
   } catch (error) {
     if (!hasCode(error, 'EACCES', 'EPERM', 'ENOTEMPTY')) throw error;
-    if (!isRoot()) await openUp(directory);
-    await rm(directory, { recursive: true, force: true });
+    if (!isRoot()) await openUp(directory, lane);
+    await removeTree(directory, lane);
   }
 }
 
 async function removeAs({ uid, gid }: Writer, directory: string): Promise<void> {
   const script = 'chmod -R u+rwx "$1"; rm -rf "$1"';
-  const removing = spawn('/bin/sh', ['-c', script, 'sh', directory], { uid, gid, cwd: '/', stdio: 'ignore' });
+  // Other processes of this user can read the environment of this one, and that of the daemon may have secrets.
+  const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
+  const options = { uid, gid, cwd: '/', env, stdio: 'ignore' } as const;
+  const removing = spawn('/bin/sh', ['-c', script, 'sh', directory], options);
   await once(removing, 'close');
   // The directory itself stands in one of root's. What its owner could not remove keeps it, and the error says so.
   await rmdir(directory).catch((error: unknown) => {
@@ -304,10 +352,12 @@ async function removeAs({ uid, gid }: Writer, directory: string): Promise<void> 
   });
 }
 
-async function openUp(directory: string): Promise<void> {
-  await chmod(directory, 0o700);
-  for (const one of await readdir(directory, { withFileTypes: true }))
-    if (one.isDirectory()) await openUp(join(directory, one.name));
+async function openUp(directory: string, lane: Lane): Promise<void> {
+  const entries = await lane.run(`opening ${directory}`, async () => {
+    await chmod(directory, 0o700);
+    return readdir(directory, { withFileTypes: true });
+  });
+  for (const one of entries) if (one.isDirectory()) await openUp(join(directory, one.name), lane);
 }
 
 /** The last guard: requests are checked before. */

@@ -5,6 +5,7 @@ import {
   openSync,
   readdirSync,
   renameSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -281,6 +282,35 @@ describe('the directory of outputs', () => {
       expect(readdirSync(join(root, ...parts, '0', second))).to.deep.equal(['1', '2', '3']);
       expect(most - before).to.be.within(1, 25);
     });
+
+    for (const [what, content] of [
+      ['by another program', '#!/bin/sh\n/usr/bin/touch "$ASKED"; exec /usr/bin/find "$@"\n'],
+      ['by itself where that is not there', undefined],
+    ] as const)
+      it(`hole 8: reads the names of a large directory ${what}, and removes them whatever they are`, async () => {
+        const programs = temporaryDirectory();
+        const asked = join(programs, 'asked');
+        if (content !== undefined) writeFileSync(join(programs, 'find'), content, { mode: 0o755 });
+        const path = join(root, 'large');
+        mkdirSync(path);
+        for (let index = 0; index < 2500; index++)
+          writeFileSync(join(path, `${'x'.repeat(150)}\n${index}`), '');
+        writeFileSync(Buffer.concat([Buffer.from(path), Buffer.of(0x2f, 0xff, 0xfe)]), 'its name is no text');
+        // A directory of tmpfs has no size by its names.
+        const isLarge = statSync(path).size > 128 * 1024;
+        const { PATH, ASKED } = process.env;
+        Object.assign(process.env, { PATH: programs, ASKED: asked });
+        const directory = await HeldDirectory.open(root, (_, work) => work());
+        try {
+          await directory.remove('large');
+        } finally {
+          await directory.close();
+          process.env['PATH'] = PATH;
+          if (ASKED === undefined) delete process.env['ASKED'];
+        }
+        expect(readdirSync(root)).to.deep.equal([]);
+        expect(existsSync(asked)).to.equal(isLarge && content !== undefined);
+      });
 
     it('hole 8: takes a bounded number of files, and the others when it is asked again', async () => {
       const path = join(root, 'busy');

@@ -1,0 +1,59 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { PodFiles } from '../../../../src/sources/interlink/pods/pod-files.ts';
+import { HangingLane } from '../../../support/hanging-lane.ts';
+import { rejection } from '../../../support/kubernetes-client.ts';
+import { recordingLog } from '../../../support/samples.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
+import { until } from '../../../support/until.ts';
+
+const uidOf = (n: number) => `00000000-0000-0000-0000-${String(n).padStart(12, '0')}`;
+
+describe('files of Pods of interLink on a file system that hangs', () => {
+  let root: string;
+  let lane: HangingLane;
+  let log: ReturnType<typeof recordingLog>;
+  let files: PodFiles;
+
+  beforeEach(() => {
+    root = temporaryDirectory();
+    lane = new HangingLane();
+    log = recordingLog();
+    files = new PodFiles(root, log, lane);
+    for (const n of [1, 2, 3]) mkdirSync(join(root, 'output', uidOf(n)), { recursive: true });
+    mkdirSync(join(root, 'pods'));
+  });
+
+  it('hole 8: are looked at in its lane alone, and that it hangs is said once until it answers', async () => {
+    const look = () => Promise.all([1, 2, 3].map((n) => files.reportSince(uidOf(n))));
+    for (let turn = 0; turn < 2; turn++) {
+      const reports = look();
+      await until('the lane is asked', () => lane.waiting === 3);
+      lane.giveUp('no answer');
+      expect(await reports).to.deep.equal([undefined, undefined, undefined]);
+    }
+    expect(log.lines.filter(({ level }) => level === 'warn')).to.have.length(1);
+    for (const n of [1, 2, 3]) writeFileSync(join(root, 'output', uidOf(n), 'pod-status.json'), '{}');
+    const reports = look();
+    while (lane.waiting > 0) await lane.next();
+    expect((await reports).map((report) => report?.text)).to.deep.equal(['{}', '{}', '{}']);
+  });
+
+  it('hole 8: are written in its lane alone: a record that was given up replaces no later one', async () => {
+    const record = (acceptedAt: number) => ({ uid: uidOf(1), acceptedAt }) as never;
+    const first = files.save(record(1));
+    await until('the lane is asked', () => lane.waiting === 1);
+    expect(existsSync(join(root, 'pods', `${uidOf(1)}.json`))).to.equal(false);
+    const late = lane.next();
+    const second = files.save(record(2));
+    await Promise.all([late, lane.next()]);
+    await Promise.all([first, second]);
+    expect(JSON.parse(readFileSync(join(root, 'pods', `${uidOf(1)}.json`), 'utf8'))).to.include({
+      acceptedAt: 2,
+    });
+    const third = files.save(record(3));
+    lane.giveUp('no answer');
+    expect(await rejection(third)).to.include({ code: 'interlink-files' });
+  });
+});
