@@ -215,16 +215,20 @@ describe('the owners of jobs with our marks', () => {
   it('are asked for once by many callers at once, and again where the one that asks gives up', async () => {
     const first = new AbortController();
     const answer = Promise.withResolvers<string>();
+    const begun = Promise.withResolvers<undefined>();
     const asking: AbortSignal[] = [];
     const client = {
       whoAmI: async (by: AbortSignal) => {
         asking.push(by);
+        begun.resolve(undefined);
         if (by === first.signal) throw await answer.promise.then(() => new Error('given up'));
         return 'pilot@pool.test';
       },
     };
     owners = new Owners({ client, clock, log, submissionHost: 'S', fresh, file });
     const given = owners.part([job(0, 'pilot')], first.signal).catch((error: unknown) => error);
+    // Each reads a file before it asks, and the file of another one may come first.
+    await begun.promise;
     const others = [1, 2].map((proc) => owners.part([job(proc, 'pilot')], signal));
     first.abort();
     answer.resolve('');
