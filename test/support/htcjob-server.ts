@@ -30,6 +30,14 @@ export class HtcJobServer implements OperatorClient {
     this.#store('ADDED', job);
   }
 
+  /** Removes a resource at once, as for somebody who took its finalizers away. */
+  remove(name: string): void {
+    const job = this.objects.get(name);
+    if (job === undefined) return;
+    const object = this.#store('DELETED', job);
+    this.objects.delete(object.metadata.name);
+  }
+
   /**
    * Has the objects of an earlier moment, as after a restore of its etcd.
    * @param version of the server from now on: `etcdutl snapshot restore` may be told to raise it above all that was

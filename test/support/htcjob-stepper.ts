@@ -131,6 +131,7 @@ export class StepperSite {
       turns: new Turns(),
     });
     this.stepper = new Stepper({
+      leaveBehind: async () => undefined,
       factoryId: 'factory',
       clock,
       log: this.log,

@@ -234,6 +234,22 @@ export class LeaseHistory {
     return [];
   }
 
+  /**
+   * From now on nothing counts as made here that was made before: the server is in an earlier state than it was, or another one at the same address.
+   * @throws Error of the memory
+   */
+  async beginAnew(): Promise<void> {
+    const { memory, clock } = this.#host;
+    const before = this.#eras ?? [];
+    const uid = before.at(-1)?.uid;
+    if (uid === undefined) return;
+    const now = clock.now();
+    const closed = before.map((era) => (era.uid === uid ? { ...era, uid: `${uid} until ${now}` } : era));
+    const eras = [...closed, { uid, from: now }].slice(-mostEras);
+    await memory.write(LeaseHistory.#name, JSON.stringify(eras));
+    this.#eras = eras;
+  }
+
   /** Whether what was made at this time, ms UTC, was made while the Lease that was noted last was held. */
   covers(at: number): boolean {
     const eras = this.#eras ?? [];

@@ -69,6 +69,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #door: EventDoor | undefined;
   readonly #outputs: OutputOptions | undefined;
   readonly #leases: LeaseHistory;
+  /** The note that what was made before is not of this cluster, since the last list without HTCJobs that nobody deleted. */
+  #begunAnew: Promise<void> | undefined;
   #lease: LeaseHolder | undefined;
   #asking: Asking | undefined;
   #desk: Desk | undefined;
@@ -192,6 +194,18 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     else this.#notFollowed(ofHere);
   }
 
+  #tellMissing(missing: readonly Tracked[]): void {
+    if (missing.length === 0) return;
+    this.#begunAnew = undefined;
+    this.#host.log.warn(
+      'HTCJobs are missing that nobody deleted: their jobs run on, and their outputs stay',
+      {
+        count: missing.length,
+        htcjobs: missing.slice(0, 10).map(({ name }) => name),
+      },
+    );
+  }
+
   /** They were made while another Lease was held. */
   #elsewhere(workers: readonly WorkerNews[]): void {
     const fresh = workers.filter(({ origin }) => !this.#strangers.has(origin.uid));
@@ -267,8 +281,23 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const outputs = keeper ?? noOutputs;
       const turns = this.#turns;
       const maker = this.#maker;
+      // One for all that a list is without.
+      const leaveBehind = () =>
+        (this.#begunAnew ??= this.#leases.beginAnew().catch((error: unknown) => {
+          this.#begunAnew = undefined;
+          throw error;
+        }));
       const asking = new Asking({ clock, desk, cluster, maker, queueOf, waker, turns });
-      const stepper = new Stepper({ ...this.#host, desk, cluster, events, maker, outputs, asking });
+      const stepper = new Stepper({
+        ...this.#host,
+        desk,
+        cluster,
+        events,
+        maker,
+        outputs,
+        asking,
+        leaveBehind,
+      });
       this.#asking = asking;
       const step = async (uid: string) => {
         await this.#step(uid, stepper, cluster, ended);
@@ -327,15 +356,21 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         const versions = before.get(namespace);
         before.delete(namespace);
         const there = new Set(all.map(({ metadata }) => metadata.uid));
-        for (const tracked of this.#tracked.values()) {
-          const isOf = namespace === undefined || tracked.meta.namespace === namespace;
-          if (isOf && !there.has(tracked.uid)) gone(tracked);
+        const missing = [...this.#tracked.values()].filter(({ uid, meta }) => {
+          return (namespace === undefined || meta.namespace === namespace) && !there.has(uid);
+        });
+        for (const tracked of missing) {
+          tracked.isMissing = true;
+          gone(tracked);
         }
+        this.#tellMissing(missing.filter((tracked) => !tracked.isDeleting && tracked.isClaimed));
         for (const object of all) upsert(object, versions?.get(object.metadata.uid));
       },
       remove: ({ metadata }) => {
         const tracked = this.#tracked.get(metadata.uid);
-        if (tracked !== undefined) gone(tracked);
+        if (tracked === undefined) return;
+        tracked.isDeleted = true;
+        gone(tracked);
       },
     };
   }
@@ -347,10 +382,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const tracked = this.#tracked.get(uid);
     if (tracked === undefined) return;
     const { log } = this.#host;
+    const wasGone = tracked.isGone;
     try {
       const next = await stepper.step(tracked, signal);
       if (tracked.isForgotten) this.#tracked.delete(uid);
-      else if (tracked.isGone) this.#look(uid);
+      else if (tracked.isGone && !wasGone) this.#look(uid);
       else if (next !== undefined) this.#agenda.add(uid, next);
     } catch (error) {
       if (signal.aborted) return;

@@ -28,6 +28,8 @@ export interface StepperParts {
   readonly maker: JobMaker;
   readonly outputs: Outputs;
   readonly asking: Asking;
+  /** What was made so far and is not in the cluster is not ended for that. @throws Error of the memory */
+  readonly leaveBehind: () => Promise<void>;
 }
 
 /** When the resource needs the next look, ms from now; undefined: when something happens to it. */
@@ -49,7 +51,7 @@ export class Stepper {
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
   async step(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     const { factoryId, cluster, clock } = this.#parts;
-    if (tracked.isGone) return this.#endLost(tracked);
+    if (tracked.isGone) return this.#lose(tracked);
     const { factory = factoryId, uniqId } = tracked.status ?? {};
     if (factory !== factoryId && uniqId === tracked.uid) {
       this.#notices.foreign(tracked, factory, signal);
@@ -232,9 +234,20 @@ export class Stepper {
     return left <= 0 ? looks.failed : Math.min(left, longestLook);
   }
 
-  /** Another client took the finalizer away: the jobs end, too. */
-  async #endLost(tracked: Tracked): Promise<Next> {
+  /**
+   * thresher itself lets a HTCJob go, once its jobs have ended. Where another client took the finalizer away, the watch says that it was deleted.
+   * A server that merely does not have it may be another one at the same address, or have had its etcd restored: nobody deleted anything.
+   */
+  async #lose(tracked: Tracked): Promise<Next> {
     this.#parts.asking.stop(tracked, true);
+    if (tracked.isDeleted || tracked.isDeleting) return this.#endLost(tracked);
+    if (!tracked.isMissing) return undefined;
+    await this.#parts.leaveBehind();
+    tracked.isForgotten = true;
+    return undefined;
+  }
+
+  async #endLost(tracked: Tracked): Promise<Next> {
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} is gone`);
     await this.#parts.outputs.remove(tracked);

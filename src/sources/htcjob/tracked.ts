@@ -35,8 +35,12 @@ export class Tracked {
   whole: HtcJobSpec | undefined;
   /** As the server has it, or as it was written last. */
   status: HtcJobStatus | undefined;
-  /** The server no longer has it. */
+  /** The server no longer has it. That alone does not say that somebody deleted it: it may be another server, or an earlier state of it. */
   isGone = false;
+  /** The watch told of its deletion. */
+  isDeleted = false;
+  /** A whole list is without it. */
+  isMissing = false;
   /** The database was asked for its jobs. */
   isRestored = false;
   /** It was seen before it had the finalizer. */
@@ -107,7 +111,9 @@ export class Tracked {
     const { metadata, spec, status, whole, scriptLength } = object;
     const { namespace, name, uid, resourceVersion, finalizers, generation } = metadata;
     if (!isNewest && isOlder(resourceVersion, this.meta.resourceVersion)) return false;
-    const isSame = this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
+    const isSame = !this.isGone && this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
+    this.isGone = false;
+    this.isMissing = false;
     if (!isSame) this.hasChanged();
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
     this.#wasNew ||= !this.hasFinalizer;

@@ -33,6 +33,7 @@ describe('the operator of HTCJobs', () => {
   let stop: AbortController;
   let running: Promise<void>;
   let lastId: number;
+  let memory: ReturnType<typeof memoryFor>;
   /** Workers whose end a monitor is to look for. */
   let expected: number[];
 
@@ -41,6 +42,11 @@ describe('the operator of HTCJobs', () => {
     parts.store.news.listen(new Set(['htcjob']));
     server = new HtcJobServer();
     lastId = 0;
+    let kept: string | undefined;
+    const keep = async (text: string) => {
+      kept = text;
+    };
+    memory = memoryFor(keep, () => kept);
     expected = [];
     parts.events.on('endsExpected', ({ workerIds }) => expected.push(...workerIds));
     start();
@@ -53,7 +59,7 @@ describe('the operator of HTCJobs', () => {
   function start(): void {
     const { clock, log } = parts;
     const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
-    const host = { factoryId: 'factory', clock, random: () => 0.5, log, memory: memoryFor() };
+    const host = { factoryId: 'factory', clock, random: () => 0.5, log, memory };
     operator = new HtcJobOperator(defaultsOf(HtcJobOptions)(), server, maker, host, key);
     stop = new AbortController();
     const desk = new SourceDesk('htcjob', {
@@ -174,6 +180,53 @@ describe('the operator of HTCJobs', () => {
         parts.log.lines.filter(({ message }) => message === 'HTCJobs cannot be followed'),
       ).to.have.length(1);
     });
+
+  describe('whose server does not have one any more', () => {
+    const killTime = async () => (await parts.store.workers.byId(1))?.killTime ?? null;
+    const settle = async () => {
+      for (let turn = 0; turn < 1000; turn++) await parts.clock.advance(50);
+    };
+
+    beforeEach(async () => {
+      server.add(htcJob());
+      await serve(1);
+      await change([1], 'running');
+      await untilStatus('zero', 'Running');
+    });
+
+    for (const [what, version] of [
+      ['with the versions of then', 3],
+      ['with higher versions than ever, or another server at the same address', 1_000_000],
+    ] as const)
+      it(`hole 6: ends no job of it after a restore of etcd to a time before it, nor after the next start: ${what}`, async () => {
+        const had = server.objects.get('zero')!;
+        server.restore(new Map(), version);
+        await until('it is missed', () =>
+          parts.log.lines.some(({ message }) =>
+            message.startsWith('HTCJobs are missing that nobody deleted'),
+          ),
+        );
+        await change([1], 'idle');
+        await settle();
+        expect(await killTime()).to.equal(null);
+        await end();
+        start();
+        await change([1], 'running');
+        await settle();
+        expect(await killTime()).to.equal(null);
+        // It comes back with the state that it had.
+        server.add(had);
+        await change([1], 'idle');
+        await until('its status is of now', () => statusOf('zero')?.reason === 'Submitted');
+        server.remove('zero');
+        await until('its job is ended', async () => (await killTime()) !== null);
+      });
+
+    it('hole 6: ends its jobs where the watch says that it was deleted', async () => {
+      server.remove('zero');
+      await until('its job is ended', async () => (await killTime()) !== null);
+    });
+  });
 
   it('writes the changes of a thousand jobs of one resource as few statuses', async () => {
     server.add(htcJob({ queue: 1000 }));

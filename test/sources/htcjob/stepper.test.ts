@@ -264,15 +264,26 @@ describe('a step of a HTCJob', () => {
     it('ends the jobs of one that went without its finalizer, and none of another factory', async () => {
       site.found = [newsOf(uid, firstRetry, 'running')];
       const tracked = site.track(htcJob(), claimed);
-      tracked.isGone = true;
+      Object.assign(tracked, { isGone: true, isDeleted: true });
       await site.step(tracked);
       site.found = [];
       const other = site.track(htcJob({ queue: 100 }), { ...claimed, factory: 'other' });
-      other.isGone = true;
+      Object.assign(other, { isGone: true, isDeleted: true });
       await site.step(other);
       expect(site.ended).to.deep.equal([[firstRetry, 'HTCJob default/zero is gone']]);
       expect([tracked.isForgotten, other.isForgotten]).to.deep.equal([true, true]);
     });
+  });
+
+  it('hole 6: waits for the word of the watch where a server does not have it, and goes on where it is there again', async () => {
+    site.found = [newsOf(uid, 0, 'running')];
+    const tracked = site.track(htcJob(), claimed);
+    tracked.isGone = true;
+    expect(await site.step(tracked)).to.equal(undefined);
+    expect([site.ended, tracked.isForgotten]).to.deep.equal([[], false]);
+    tracked.update(site.object(htcJob(), claimed));
+    await site.step(tracked);
+    expect(last()).to.include({ reason: 'Running' });
   });
 
   it('puts the end of a suspension on record before jobs are asked for', async () => {
