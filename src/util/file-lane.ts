@@ -7,7 +7,10 @@ export interface FileLaneOptions {
   readonly name: string;
   /** Calls under way at the same time. Node has few threads for files, and all lanes share them. */
   readonly atOnce: number;
-  /** How long one call may take, its wait for a place included, ms. */
+  /**
+   * How long one call may take, its wait for a place included, ms. While other background calls come back, one of them may
+   * wait longer: a busy lane has many.
+   */
   readonly timeoutMs: number;
 }
 
@@ -34,6 +37,8 @@ export class FileLane {
   readonly #waiting: Waiting[] = [];
   #busy = 0;
   #background = 0;
+  /** Background calls that have come back. */
+  #done = 0;
 
   constructor(options: FileLaneOptions) {
     this.#options = options;
@@ -43,8 +48,15 @@ export class FileLane {
   async run<T>(what: string, call: () => Promise<T>, importance: Importance = 'foreground'): Promise<T> {
     const { clock, name, timeoutMs } = this.#options;
     const done = new AbortController();
+    const isWaiting = () => this.#waiting.some((one) => one.done === done);
     let late = false;
-    const deadline = clock.sleep(timeoutMs, done.signal).then(() => {
+    const passed = async (): Promise<void> => {
+      const [hadToWait, before] = [importance === 'background' && isWaiting(), this.#done];
+      await clock.sleep(timeoutMs, done.signal);
+      if (!done.signal.aborted && hadToWait && this.#done > before) await passed();
+    };
+    const turn = this.#inTurn(call, done, () => late, importance);
+    const deadline = passed().then(() => {
       if (done.signal.aborted) return undefined as never;
       late = true;
       const waiting = this.#waiting.findIndex((one) => one.done === done);
@@ -54,7 +66,7 @@ export class FileLane {
     });
     deadline.catch(() => undefined);
     try {
-      return await Promise.race([this.#inTurn(call, done, () => late, importance), deadline]);
+      return await Promise.race([turn, deadline]);
     } finally {
       done.abort();
     }
@@ -78,7 +90,10 @@ export class FileLane {
       return await call();
     } finally {
       this.#busy--;
-      if (importance === 'background') this.#background--;
+      if (importance === 'background') {
+        this.#background--;
+        this.#done++;
+      }
       this.#beginNext();
     }
   }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import type { Clock } from './clock.ts';
 import { type FileKind, fileKinds } from './file-kinds.ts';
-import { FileLane, type Lane } from './file-lane.ts';
+import { FileLane, type Importance, type Lane } from './file-lane.ts';
 import { mountOf, readMounts } from './mounts.ts';
 import { NotPlainFile, type PlainFile, readPlainFile, readPlainFileSync } from './plain-file.ts';
 
@@ -24,12 +24,17 @@ const atOnce = 2;
 const mountsKept = 5000;
 /** Linux follows the same number of links in a row. */
 const mostLinks = 40;
+/** Paths whose targets are remembered. */
+const mostTargets = 10_000;
 
 interface FileSystem {
   readonly lane: FileLane;
   /** Calls that were given up and have not come back. */
   hung: number;
 }
+
+/** All of this process, by mount point: a dead one takes its two threads once, whoever asks. Each clock has its own. */
+const fileSystems = new WeakMap<Clock, Map<string, FileSystem>>();
 
 /**
  * Reads the files that operators name in configurations: without a pause of the event loop, whole, within the bound of
@@ -41,7 +46,6 @@ export class OperatorFiles {
   readonly clock: Clock;
   readonly #timeoutMs: number;
   readonly #listMounts: () => readonly string[];
-  readonly #fileSystems = new Map<string, FileSystem>();
   /** By path: the same file without symbolic links. */
   readonly #targets = new Map<string, string>();
   #mounts: { readonly at: number; readonly list: readonly string[] } | undefined;
@@ -83,12 +87,13 @@ export class OperatorFiles {
 
   /** The lane of the file system that a path is on, for work on other files below it, which that work names itself. */
   laneOf(path: string): Lane {
-    return { run: (what, call) => this.#runOn(path, what, call) };
+    return { run: (what, call, importance) => this.#runOn(path, what, call, importance) };
   }
 
-  async #runOn<T>(path: string, what: string, call: () => Promise<T>): Promise<T> {
+  async #runOn<T>(path: string, what: string, call: () => Promise<T>, importance?: Importance): Promise<T> {
     try {
-      return await this.#onFileSystem(mountOf(await this.#target(path), this.#mountsNow()), path, what, call);
+      const mount = mountOf(await this.#target(path), this.#mountsNow());
+      return await this.#onFileSystem(mount, path, what, call, importance);
     } catch (error) {
       // A path that hangs may lead elsewhere the next time.
       if (isTimeout(error)) this.#targets.delete(path);
@@ -96,7 +101,13 @@ export class OperatorFiles {
     }
   }
 
-  async #onFileSystem<T>(mount: string, path: string, what: string, call: () => Promise<T>): Promise<T> {
+  async #onFileSystem<T>(
+    mount: string,
+    path: string,
+    what: string,
+    call: () => Promise<T>,
+    importance?: Importance,
+  ): Promise<T> {
     const place = this.#fileSystem(mount);
     if (place.hung >= atOnce) {
       const message = `${path} was not looked at: the file system at ${mount} has not answered earlier calls yet`;
@@ -104,7 +115,7 @@ export class OperatorFiles {
     }
     const progress = { begun: false, over: false, givenUp: false };
     try {
-      return await place.lane.run(what, async () => {
+      const watched = async () => {
         progress.begun = true;
         try {
           return await call();
@@ -112,7 +123,8 @@ export class OperatorFiles {
           progress.over = true;
           if (progress.givenUp) place.hung--;
         }
-      });
+      };
+      return await place.lane.run(what, watched, importance);
     } catch (error) {
       if (isTimeout(error) && progress.begun && !progress.over) {
         progress.givenUp = true;
@@ -130,6 +142,7 @@ export class OperatorFiles {
     const known = this.#targets.get(path);
     if (known !== undefined) return known;
     const target = await this.#follow(resolve(path), mostLinks);
+    if (this.#targets.size >= mostTargets) this.#targets.clear();
     this.#targets.set(path, target);
     return target;
   }
@@ -154,7 +167,9 @@ export class OperatorFiles {
   }
 
   #fileSystem(mount: string): FileSystem {
-    const known = this.#fileSystems.get(mount);
+    const all = fileSystems.get(this.clock) ?? new Map<string, FileSystem>();
+    fileSystems.set(this.clock, all);
+    const known = all.get(mount);
     if (known !== undefined) return known;
     const lane = new FileLane({
       clock: this.clock,
@@ -163,7 +178,7 @@ export class OperatorFiles {
       timeoutMs: this.#timeoutMs,
     });
     const made = { lane, hung: 0 };
-    this.#fileSystems.set(mount, made);
+    all.set(mount, made);
     return made;
   }
 

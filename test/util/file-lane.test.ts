@@ -39,6 +39,26 @@ describe('FileLane', () => {
     expect(begun).to.equal(2);
   });
 
+  it('does not give up background calls while others of them come back, however many wait', async () => {
+    const clock = new ManualClock();
+    const lane = laneOn(clock);
+    const step = () => clock.sleep(1000, new AbortController().signal);
+    const calls = Array.from({ length: 12 }, () => lane.run('removal', step, 'background').catch(String));
+    for (let second = 0; second < 12; second++) await clock.advance(1000);
+    expect(await Promise.all(calls)).to.deep.equal(Array.from({ length: 12 }, () => undefined));
+  });
+
+  it('gives up background calls once none comes back, and one that hangs among others that do', async () => {
+    const clock = new ManualClock();
+    const lane = laneOn(clock);
+    const ends = [never, never].map((call) => lane.run('removal', call, 'background').catch(String));
+    for (let second = 0; second < 10; second++) {
+      await clock.advance(1000);
+      await lane.run('a look', () => Promise.resolve());
+    }
+    for (const end of await Promise.all(ends)) expect(end).to.contain('did not come back');
+  });
+
   it('goes on with the next call as soon as a hung one comes back', async () => {
     const clock = new ManualClock();
     const lane = laneOn(clock);

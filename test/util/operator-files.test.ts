@@ -96,6 +96,32 @@ describe('the files that operators name', () => {
       );
     });
 
+    it('hole 8: a hanging file system takes two threads of the process, whoever asks', async () => {
+      const mounts = () => [...readMounts(), join(directory, 'nfs')];
+      const others = new OperatorFiles({ clock, timeoutMs: 5000, mounts });
+      let begun = 0;
+      const hang = () => {
+        begun++;
+        return never();
+      };
+      const asked = [files, others, files, others];
+      await givenUp(asked.map((one, at) => one.run(join(directory, `nfs/${at}`), 'reading', hang)));
+      expect(begun).to.equal(2);
+    });
+
+    it('hole 8: any number of removals leaves a place to those that are waited for', async () => {
+      const lane = files.laneOf(join(directory, 'nfs'));
+      let begun = 0;
+      const hang = () => {
+        begun++;
+        return never();
+      };
+      const removals = [1, 2, 3].map((at) => lane.run(`removal ${at}`, hang, 'background'));
+      expect(await files.run(join(directory, 'nfs/template.yaml'), 'reading', soon)).to.equal('read');
+      await givenUp(removals);
+      expect(begun).to.equal(1);
+    });
+
     it('a hanging file system delays no file of another one, nor one beside a link that leads there', async () => {
       for (const name of ['a', 'b', 'c']) symlinkSync('nfs', join(directory, name));
       const hung = ['a', 'b', 'c'].map((name) =>

@@ -23,7 +23,6 @@ const largest = 1024 * 1024;
 /** Age at which a file that a crash left beside a credential is removed: older than any program may run, ms. */
 const leftoverAge = 3_600_000;
 
-/** All of this process: a dead mount with many credentials keeps two threads, and not all. */
 const files = new OperatorFiles({ clock: systemClock });
 
 /**
@@ -114,8 +113,8 @@ export async function fileVersion(path: string): Promise<string> {
  * Replaces a secret file by the file that `make` writes to the path it is given, once `check` found it good: on the
  * disk, 0600, as a whole or not at all. Until then the new file lies in a directory that only this user can enter,
  * whatever mode a program gives it. A link stays a link: its target is replaced.
- * @throws ThresherError `credential-unwritable`, `credential-tool` if nothing was written, or the error of `make` or
- * `check`.
+ * @throws ThresherError `credential-unwritable`, `file-timeout`, `credential-tool` if nothing was written, or the error
+ * of `make` or `check`.
  */
 export async function replaceBy(
   path: string,
@@ -138,15 +137,19 @@ export async function replaceBy(
   try {
     const temporary = join(beside, basename(target));
     await make(temporary);
-    check(await settle(temporary, await ownerOf(target)));
-    try {
-      await rename(temporary, target);
-      await syncToDisk(dirname(target));
-    } catch (error) {
-      throw unwritable(path, error);
-    }
+    await onSecretFile(path, 'replacing', async () => {
+      check(await settle(temporary, await ownerOf(target)));
+      try {
+        await rename(temporary, target);
+        await syncToDisk(dirname(target));
+      } catch (error) {
+        throw unwritable(path, error);
+      }
+    });
   } finally {
-    await rm(beside, { recursive: true, force: true });
+    const removal = () => rm(beside, { recursive: true, force: true });
+    // A later replacement removes what is left.
+    await onSecretFile(path, 'clearing up beside', removal).catch(() => undefined);
   }
 }
 
@@ -154,7 +157,7 @@ export async function replaceBy(
 export async function replaceSecretFile(path: string, clock: Clock, content: string): Promise<void> {
   const make = async (temporary: string) => {
     try {
-      await writeFile(temporary, content, { mode: 0o600, flag: 'wx' });
+      await onSecretFile(path, 'writing', () => writeFile(temporary, content, { mode: 0o600, flag: 'wx' }));
     } catch (error) {
       throw unwritable(path, error);
     }

@@ -57,14 +57,17 @@ describe('access points on a file system that hangs', () => {
     await Promise.all(removals);
   });
 
-  for (const [template, place] of [
-    ['/data/points/${workerID}', '/data/points'],
-    ['/data/points-${workerID}', '/data'],
-    ['/data/points', '/data/points'],
-    ['points/${workerID}', 'points'],
+  for (const [template, path, place] of [
+    ['/data/points/${workerID}', '/data/points/7', '/data/points'],
+    ['/data/${computingSite}/${workerID}', '/data/Q/7', '/data/Q'],
+    ['/data/points', '/data/points', '/data/points'],
+    ['/data/new/${workerID}', '/data/earlier/7', '/data/earlier'],
   ] as const)
-    it(`are on the file system of what all of them have in common: ${template}`, () => {
-      messenger(template);
-      expect(places).to.deep.equal([place.startsWith('/') ? place : join(directory, place)]);
+    it(`hole 8: wait in the lane of the file system of ${path}, where the template is ${template}`, async () => {
+      const making = messenger(template).setUp([path]);
+      await until('the lane is asked', () => lane.waiting === 1);
+      lane.giveUp('the file system does not answer');
+      await making;
+      expect(places).to.deep.equal([place]);
     });
 });

@@ -57,8 +57,7 @@ export const SharedFileMessenger = definePlugin({
 class SharedFiles implements Messenger {
   readonly #accessPoint: string | undefined;
   readonly #base: string;
-  /** Of the file system that the access points are on. */
-  readonly #lane: Lane;
+  readonly #files: Pick<Context['files'], 'laneOf'>;
   /** Removals under way, by path: a large one takes longer than a sweep waits for it. */
   readonly #removals = new Map<string, Promise<void>>();
 
@@ -68,7 +67,7 @@ class SharedFiles implements Messenger {
   ) {
     this.#accessPoint = config.accessPoint;
     this.#base = configDir;
-    this.#lane = files.laneOf(resolve(configDir, commonPlace(config.accessPoint ?? '.')));
+    this.#files = files;
   }
 
   accessPointOf(values: AccessPointValues): string | undefined {
@@ -81,7 +80,7 @@ class SharedFiles implements Messenger {
     const failed = new Map<string, { code: string; message: string }>();
     for (const path of accessPoints) {
       try {
-        await this.#lane.run(`making ${path}`, () => ensureDirectory(path));
+        await this.#laneOf(path).run(`making ${path}`, () => ensureDirectory(path));
       } catch (error) {
         failed.set(path, { code: 'access-point-failed', message: messageOf(error) });
       }
@@ -97,16 +96,16 @@ class SharedFiles implements Messenger {
     const earlier = this.#removals.get(accessPoint);
     const removal =
       earlier ??
-      removeTree(accessPoint, this.#lane).finally(() => {
+      removeTree(accessPoint, this.#laneOf(accessPoint)).finally(() => {
         this.#removals.delete(accessPoint);
       });
     this.#removals.set(accessPoint, removal);
     await removal;
   }
-}
 
-/** The part of the template that all access points have in common. */
-function commonPlace(template: string): string {
-  const [fixed = ''] = template.split('${');
-  return fixed === template ? template : dirname(`${fixed}x`);
+  /** Of its own file system: parts of a template may be mounts, and a worker keeps the access point of an earlier template. */
+  #laneOf(accessPoint: string): Lane {
+    const isShared = this.#accessPoint !== undefined && !isOneWorkers(this.#accessPoint);
+    return this.#files.laneOf(isShared ? accessPoint : dirname(accessPoint));
+  }
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { constants, type BigIntStats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 import { hasCode } from '../../../util/files.ts';
@@ -20,8 +21,8 @@ const deepest = 16;
 const namesAtOnce = 1000;
 /** Size of a directory, bytes, up to which all of its names are read at once: some thousands of them. */
 const smallDirectory = 128 * 1024;
-/** For the names of a larger one, ms. */
-const listingTime = 60_000;
+/** For the names of a larger one, ms: less than a call about a file may take. */
+const listingTime = 8000;
 /** Files and directories that one removal takes: a user who makes new ones as fast must not keep it busy for ever. */
 const mostRemoved = 100_000;
 
@@ -140,7 +141,7 @@ export class HeldDirectory {
       const { size } = await this.#handle.stat();
       const all = async () => (await readdir(this.path, { encoding: 'buffer' })).slice(0, most);
       if (size <= smallDirectory) return all();
-      return firstNames(this.path, most).catch((error: unknown) => {
+      return firstNames(this.#handle.fd, most).catch((error: unknown) => {
         // Not every image of a container has `find`.
         if (hasCode(error, 'ENOENT')) return all();
         throw error;
@@ -304,23 +305,28 @@ async function openedInTime(
   }
 }
 
-/** The first names of a directory by another program, which has no need to read them all. @throws where that cannot be started */
-async function firstNames(path: string, most: number): Promise<readonly Buffer[]> {
-  const args = ['.', '-mindepth', '1', '-maxdepth', '1', '-print0'];
-  const options = { cwd: path, timeout: listingTime, killSignal: 'SIGKILL' } as const;
-  const listing = spawn('find', args, { ...options, stdio: ['ignore', 'pipe', 'ignore'] });
+/**
+ * The first names of a directory by another program, which has no need to read them all. The program gets the open directory: to begin
+ * in it would keep the event loop waiting for a file system that hangs.
+ * @throws where that cannot be started, and where it read nothing in its time
+ */
+async function firstNames(directory: number, most: number): Promise<readonly Buffer[]> {
+  const place = '/proc/self/fd/3/';
+  const args = [place, '-mindepth', '1', '-maxdepth', '1', '-print0'];
+  const options = { cwd: '/', timeout: listingTime, killSignal: 'SIGKILL' } as const;
+  const listing = spawn('find', args, { ...options, stdio: ['ignore', 'pipe', 'ignore', directory] });
   const failed = new Promise<never>((_, reject) => {
     listing.once('error', reject);
   });
-  failed.catch(() => undefined);
+  const ended = once(listing, 'exit');
+  for (const one of [failed, ended]) one.catch(() => undefined);
   const names: Buffer[] = [];
   const read = async () => {
     let rest = Buffer.alloc(0);
-    for await (const piece of listing.stdout) {
+    for await (const piece of listing.stdout ?? []) {
       rest = Buffer.concat([rest, piece as Buffer]);
       for (let end = rest.indexOf(0); end >= 0; end = rest.indexOf(0)) {
-        // They begin with "./".
-        names.push(Buffer.from(rest.subarray(2, end)));
+        names.push(Buffer.from(rest.subarray(place.length, end)));
         rest = rest.subarray(end + 1);
         if (names.length === most) return;
       }
@@ -328,10 +334,13 @@ async function firstNames(path: string, most: number): Promise<readonly Buffer[]
   };
   try {
     await Promise.race([read(), failed]);
+    if (names.length > 0) return names;
+    const [code] = (await Promise.race([ended, failed])) as [number | null];
+    if (code !== 0) throw new Error('the names in a large directory could not be read');
+    return names;
   } finally {
     listing.kill('SIGKILL');
   }
-  return names;
 }
 
 function kindOf(found: BigIntStats | undefined): string {

@@ -55,10 +55,8 @@ export class PodFiles {
   readonly #log: Log;
   /** All calls wait here: its file system may be one that jobs share, and hang. */
   readonly #lane: Lane;
-  /** Writes of a record under way, by UID: one that is late must not replace a later one. */
-  readonly #writes = new Map<string, Promise<void>>();
-  /** It was said that the file system gives no answers: hundreds of Pods would say so. */
-  #isSilent = false;
+  /** UIDs of records that a call is changing. One that was given up may still come to it. */
+  readonly #changing = new Set<string>();
   /** User of the jobs, if it is another one. */
   #writer: Writer | undefined;
 
@@ -127,21 +125,25 @@ export class PodFiles {
   async save(record: PodRecord): Promise<void> {
     const file = this.#fileOf(record.uid);
     try {
-      await this.#lane.run(`writing ${file}`, () => this.#write(record.uid, file, JSON.stringify(record)));
+      const write = () => writeFileAtomically(file, JSON.stringify(record), 0o600);
+      await this.#change(record.uid, `writing ${file}`, write);
     } catch (error) {
       throw unusable(file, error);
     }
   }
 
-  async #write(uid: string, file: string, text: string): Promise<void> {
-    const earlier = this.#writes.get(uid) ?? Promise.resolve();
-    const write = earlier.catch(() => undefined).then(() => writeFileAtomically(file, text, 0o600));
-    this.#writes.set(uid, write);
-    try {
-      await write;
-    } finally {
-      if (this.#writes.get(uid) === write) this.#writes.delete(uid);
-    }
+  /** Changes of one record come one after the other. While one that was given up has not come back none begins, since it would undo that one. */
+  #change(uid: string, what: string, call: () => Promise<void>): Promise<void> {
+    return this.#lane.run(what, async () => {
+      if (this.#changing.has(uid))
+        throw new ThresherError('file-timeout', 'an earlier change of it has not come back yet');
+      this.#changing.add(uid);
+      try {
+        await call();
+      } finally {
+        this.#changing.delete(uid);
+      }
+    });
   }
 
   /** The directory of the records. */
@@ -160,14 +162,17 @@ export class PodFiles {
     return join(this.outputOf(uid), `${container}.log`);
   }
 
-  /** The job's report; undefined where its file is still this version, and while there is none. */
+  /**
+   * The job's report; undefined where its file is still this version, and while there is none.
+   * @throws ThresherError `file-timeout`
+   */
   async reportSince(
     uid: string,
     seen?: ReportVersion,
   ): Promise<{ readonly text: string; readonly version: ReportVersion } | undefined> {
     const file = join(this.outputOf(uid), reportFile);
     try {
-      return await this.#read(file, async () => {
+      return await this.#lane.run(`reading ${file}`, async () => {
         const now = await lstat(file);
         if (!now.isFile() || isSameVersion(versionOf(now), seen)) return undefined;
         await using opened = await openPlainFile(file, 'refuse');
@@ -181,11 +186,11 @@ export class PodFiles {
     }
   }
 
-  /** The last line that the job itself wrote to its standard error; undefined: there is none. */
+  /** The last line that the job itself wrote to its standard error; undefined: there is none. @throws ThresherError `file-timeout` */
   async lastWords(uid: string): Promise<string | undefined> {
     const file = join(this.outputOf(uid), errorFile);
     try {
-      return await this.#read(file, async () => {
+      return await this.#lane.run(`reading ${file}`, async () => {
         await using opened = await openPlainFile(file, 'refuse');
         const { size } = await opened.stat();
         const bytes = Buffer.alloc(Math.min(size, mostWords));
@@ -199,25 +204,23 @@ export class PodFiles {
     }
   }
 
-  async #read<T>(file: string, call: () => Promise<T>): Promise<T> {
-    const result = await this.#lane.run(`reading ${file}`, call);
-    this.#isSilent = false;
-    return result;
-  }
-
+  /** @throws ThresherError `file-timeout`: what the file says is not known yet */
   #cannot(message: string, pod: string, error: unknown): void {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) return;
-    const isTimeout = hasCode(error, 'file-timeout');
-    if (!isTimeout || !this.#isSilent) this.#log.warn(message, { pod, error: messageOf(error) });
-    this.#isSilent ||= isTimeout;
+    if (hasCode(error, 'file-timeout')) throw error;
+    this.#log.warn(message, { pod, error: messageOf(error) });
   }
 
-  /** Removes what a job has left of its Pod's Secrets. Its runner does so itself, unless it was killed. */
+  /**
+   * Removes what a job has left of its Pod's Secrets. Its runner does so itself, unless it was killed.
+   * @throws ThresherError `file-timeout`: it is to be tried again
+   */
   async wipe(uid: string): Promise<void> {
     const directory = join(this.outputOf(uid), privateDirectory);
     try {
       await removeAll(directory, this.#lane, this.#writer);
     } catch (error) {
+      if (hasCode(error, 'file-timeout')) throw error;
       this.#log.error('files of a Pod that may hold Secrets cannot be removed', {
         directory,
         error: messageOf(error),
@@ -230,7 +233,7 @@ export class PodFiles {
     const file = this.#fileOf(uid);
     try {
       await removeAll(this.outputOf(uid), this.#lane, this.#writer);
-      await this.#lane.run(`removing ${file}`, async () => {
+      await this.#change(uid, `removing ${file}`, async () => {
         await rm(file, { force: true });
         await syncToDisk(this.#pods);
       });
@@ -327,7 +330,7 @@ function versionOf({ mtimeMs: time, ino: inode, size }: Stats): ReportVersion {
  */
 async function removeAll(directory: string, lane: Lane, user?: Writer): Promise<void> {
   if (user !== undefined) {
-    await removeAs(user, directory);
+    await removeAs(user, directory, lane);
     return;
   }
   try {
@@ -339,7 +342,7 @@ async function removeAll(directory: string, lane: Lane, user?: Writer): Promise<
   }
 }
 
-async function removeAs({ uid, gid }: Writer, directory: string): Promise<void> {
+async function removeAs({ uid, gid }: Writer, directory: string, lane: Lane): Promise<void> {
   const script = 'chmod -R u+rwx "$1"; rm -rf "$1"';
   // Other processes of this user can read the environment of this one, and that of the daemon may have secrets.
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
@@ -347,9 +350,11 @@ async function removeAs({ uid, gid }: Writer, directory: string): Promise<void> 
   const removing = spawn('/bin/sh', ['-c', script, 'sh', directory], options);
   await once(removing, 'close');
   // The directory itself stands in one of root's. What its owner could not remove keeps it, and the error says so.
-  await rmdir(directory).catch((error: unknown) => {
-    if (!hasCode(error, 'ENOENT')) throw error;
-  });
+  await lane
+    .run(`removal of ${directory}`, () => rmdir(directory))
+    .catch((error: unknown) => {
+      if (!hasCode(error, 'ENOENT')) throw error;
+    });
 }
 
 async function openUp(directory: string, lane: Lane): Promise<void> {
