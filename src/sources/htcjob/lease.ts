@@ -122,7 +122,8 @@ export class LeaseHolder {
       const object = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: this.#spec(0) };
       const wasHeld = this.isHeld;
       const made = await client.create(collectionPath(leases, namespace), object, options);
-      await this.#held(begun, made, { knew: false, isRemade: wasHeld });
+      await this.#note(made, { knew: false, isRemade: wasHeld });
+      this.#held(begun);
       return;
     }
     const { resourceVersion: version } = lease.metadata ?? {};
@@ -138,8 +139,10 @@ export class LeaseHolder {
     }
     const spec = this.#spec((leaseTransitions ?? 0) + (isOurs ? 0 : 1));
     const patch = { metadata: { ...(version !== undefined && { resourceVersion: version }) }, spec };
+    // Before our own renewal takes the place of the last one, which says in what state the server is.
+    await this.#note(lease, { knew: isOurs, isRemade: false });
     await client.patch(path, patch, { ...options, kind: 'merge', fieldManager });
-    await this.#held(begun, lease, { knew: isOurs, isRemade: false });
+    this.#held(begun);
   }
 
   #spec(leaseTransitions: number): NonNullable<Lease['spec']> & { readonly acquireTime?: string } {
@@ -154,21 +157,34 @@ export class LeaseHolder {
   }
 
   /** @throws Error of the memory: it is not held before it is on record */
-  async #held(
-    begun: number,
-    { metadata }: KubernetesObject,
-    how: { readonly knew: boolean; readonly isRemade: boolean },
-  ): Promise<void> {
-    this.#other = undefined;
+  async #note({ metadata, spec }: Lease, how: Pick<HeldLease, 'knew' | 'isRemade'>): Promise<void> {
     const uid = metadata?.uid ?? '';
-    if (this.#uid !== uid) await this.#parts.history.note({ uid, ...how });
+    const renewedAt = Date.parse(spec?.renewTime ?? '');
+    if (this.#uid !== uid) await this.#parts.history.note({ uid, renewedAt, ...how });
     this.#uid = uid;
+  }
+
+  #held(begun: number): void {
+    this.#other = undefined;
     this.#until = begun + times.renewWithin;
   }
 }
 
-/** The most Leases that are remembered. */
-const mostEras = 100;
+/** The most times that are remembered. */
+const mostEras = 1000;
+/** No pass of a queue makes workers so long after the last renewal of the Lease, ms. */
+const longestPass = 120_000;
+
+/** A Lease that is held from now on. */
+export interface HeldLease {
+  readonly uid: string;
+  /** It named this holder when it was read. */
+  readonly knew: boolean;
+  /** This holder made it in the place of one that was deleted while it was held. */
+  readonly isRemade: boolean;
+  /** When any holder had renewed it last before that, ms UTC; NaN where it does not say. */
+  readonly renewedAt: number;
+}
 
 interface Era {
   /** Of the Lease. */
@@ -185,6 +201,8 @@ export class LeaseHistory {
   static readonly #name = 'leases.json';
   readonly #host: Pick<SourceHost, 'memory' | 'clock' | 'log'>;
   #eras: readonly Era[] | undefined;
+  /** The last change of the record. */
+  #change: Promise<void> = Promise.resolve();
 
   constructor(host: Pick<SourceHost, 'memory' | 'clock' | 'log'>) {
     this.#host = host;
@@ -192,24 +210,32 @@ export class LeaseHistory {
 
   /**
    * Notes a Lease that is held from now on.
-   * @param held `knew`: it named this holder when it was read. `isRemade`: this holder made it in the place of one that was deleted while it was held
    * @throws Error of the memory
    */
-  async note(held: {
-    readonly uid: string;
-    readonly knew: boolean;
-    readonly isRemade: boolean;
-  }): Promise<void> {
+  note(held: HeldLease): Promise<void> {
+    return this.#inTurn(() => this.#note(held));
+  }
+
+  /** Each change begins with what the one before it left. */
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const changed = this.#change.then(change);
+    this.#change = changed.catch(() => undefined);
+    return changed;
+  }
+
+  async #note(held: HeldLease): Promise<void> {
     const { memory, clock } = this.#host;
     const before = this.#eras ?? (await this.#read());
     const last = before?.at(-1);
-    const { uid } = held;
+    const { uid, renewedAt } = held;
     // Versions before this memory had only what the Lease says.
     const from = before === undefined && held.knew ? 0 : clock.now();
     const kept = before ?? [];
     const eras =
       last?.uid === uid
-        ? kept
+        ? this.#eras === undefined
+          ? withoutUnheld(kept, { uid, from: renewedAt + longestPass, now: clock.now() })
+          : kept
         : held.isRemade && last !== undefined
           ? [...kept.slice(0, -1), { ...last, uid }]
           : [...kept, { uid, from }].slice(-mostEras);
@@ -238,7 +264,11 @@ export class LeaseHistory {
    * From now on nothing counts as made here that was made before: the server is in an earlier state than it was, or another one at the same address.
    * @throws Error of the memory
    */
-  async beginAnew(): Promise<void> {
+  beginAnew(): Promise<void> {
+    return this.#inTurn(() => this.#beginAnew());
+  }
+
+  async #beginAnew(): Promise<void> {
     const { memory, clock } = this.#host;
     const before = this.#eras ?? [];
     const uid = before.at(-1)?.uid;
@@ -255,6 +285,19 @@ export class LeaseHistory {
     const eras = this.#eras ?? [];
     return eras.findLast(({ from }) => from <= at)?.uid === eras.at(-1)?.uid && eras.length > 0;
   }
+}
+
+/**
+ * A start after a time in which the Lease was not renewed, by its own word. Nothing is made in such a time: what was made in it all the same has
+ * its HTCJob in a later state of the server than there is now, since its etcd was restored.
+ */
+function withoutUnheld(
+  eras: readonly Era[],
+  { uid, from, now }: { readonly uid: string; readonly from: number; readonly now: number },
+): readonly Era[] {
+  if (!(from < now)) return eras;
+  const before = eras.filter((era) => era.from < from);
+  return [...before, { uid: `${uid} not held`, from }, { uid, from: now }].slice(-mostEras);
 }
 
 function isEra(value: unknown): value is Era {

@@ -148,7 +148,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     take: (tracked: Tracked, jobs: Jobs) => void,
   ): Promise<void> {
     const tracked = this.#tracked.get(uid);
-    if (tracked === undefined || this.#holdUp() !== undefined) return;
+    if (tracked === undefined || tracked.isGone || this.#holdUp() !== undefined) return;
     try {
       const jobs = await this.#asking?.jobs(tracked, signal);
       if (jobs !== undefined) {
@@ -196,7 +196,6 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
 
   #tellMissing(missing: readonly Tracked[]): void {
     if (missing.length === 0) return;
-    this.#begunAnew = undefined;
     this.#host.log.warn(
       'HTCJobs are missing that nobody deleted: their jobs run on, and their outputs stay',
       {
@@ -339,6 +338,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     };
     const gone = (tracked: Tracked) => {
       tracked.isGone = true;
+      tracked.dropRequests();
       this.#look(tracked.uid);
     };
     return {
@@ -359,11 +359,15 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         const missing = [...this.#tracked.values()].filter(({ uid, meta }) => {
           return (namespace === undefined || meta.namespace === namespace) && !there.has(uid);
         });
+        const isNew = ({ isMissing, isDeleted, isDeleting }: Tracked) =>
+          !isMissing && !isDeleted && !isDeleting;
+        const left = missing.filter((tracked) => isNew(tracked) && tracked.isClaimedBy(this.#host.factoryId));
         for (const tracked of missing) {
           tracked.isMissing = true;
           gone(tracked);
         }
-        this.#tellMissing(missing.filter((tracked) => !tracked.isDeleting && tracked.isClaimed));
+        if (missing.length > 0) this.#begunAnew = undefined;
+        this.#tellMissing(left);
         for (const object of all) upsert(object, versions?.get(object.metadata.uid));
       },
       remove: ({ metadata }) => {
@@ -413,6 +417,8 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const { resourceVersion } = tracked.meta;
     try {
       const object = await cluster.read(tracked.meta, signal);
+      // The watch knows more by now.
+      if (tracked.isGone) return;
       if (object === undefined) tracked.isGone = true;
       else tracked.update(kept(object), tracked.meta.resourceVersion === resourceVersion);
     } catch (error) {

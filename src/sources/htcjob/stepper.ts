@@ -6,6 +6,7 @@ import { toReason } from '../../worker/errors.ts';
 import type { Asking } from './asking.ts';
 import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
+import { kept } from './followed.ts';
 import { type EventWriter, notesOf } from './events.ts';
 import { type JobMaker, problemsOf } from './job-maker.ts';
 import type { Outputs } from './output/outputs.ts';
@@ -51,7 +52,7 @@ export class Stepper {
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
   async step(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     const { factoryId, cluster, clock } = this.#parts;
-    if (tracked.isGone) return this.#lose(tracked);
+    if (tracked.isGone) return this.#lose(tracked, signal);
     const { factory = factoryId, uniqId } = tracked.status ?? {};
     if (factory !== factoryId && uniqId === tracked.uid) {
       this.#notices.foreign(tracked, factory, signal);
@@ -238,19 +239,33 @@ export class Stepper {
    * thresher itself lets a HTCJob go, once its jobs have ended. Where another client took the finalizer away, the watch says that it was deleted.
    * A server that merely does not have it may be another one at the same address, or have had its etcd restored: nobody deleted anything.
    */
-  async #lose(tracked: Tracked): Promise<Next> {
+  async #lose(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     this.#parts.asking.stop(tracked, true);
     if (tracked.isDeleted || tracked.isDeleting) return this.#endLost(tracked);
-    if (!tracked.isMissing) return undefined;
-    await this.#parts.leaveBehind();
+    if (!tracked.isMissing) return this.#findAgain(tracked, signal);
+    if (tracked.isClaimedBy(this.#parts.factoryId)) await this.#parts.leaveBehind();
+    // It may have come back meanwhile.
+    if (!tracked.isGone) return 0;
+    this.#parts.outputs.letGo(tracked);
     tracked.isForgotten = true;
     return undefined;
+  }
+
+  /** A request did not find it, and the watch tells nothing: a server behind the others answered, or the watch is one. */
+  async #findAgain(tracked: Tracked, signal: AbortSignal): Promise<Next> {
+    const object = await this.#parts.cluster.read(tracked.meta, signal);
+    // The watch may have told of it meanwhile.
+    if (!tracked.isGone || tracked.isDeleted || tracked.isMissing) return 0;
+    if (object === undefined) return looks.failed;
+    tracked.update(kept(object), true);
+    return 0;
   }
 
   async #endLost(tracked: Tracked): Promise<Next> {
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} is gone`);
     await this.#parts.outputs.remove(tracked);
+    if (!tracked.isGone) return 0;
     if (tracked.living.length > 0)
       this.#parts.log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
         htcjob: tracked.name,

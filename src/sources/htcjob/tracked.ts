@@ -113,6 +113,7 @@ export class Tracked {
     if (!isNewest && isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = !this.isGone && this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
     this.isGone = false;
+    this.isDeleted = false;
     this.isMissing = false;
     if (!isSame) this.hasChanged();
     this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
@@ -202,6 +203,12 @@ export class Tracked {
   /** Whether its jobs may have been submitted. Another writer may have taken the claim out of the status. */
   get isClaimed(): boolean {
     return this.status?.uniqId === this.uid || this.attempts.size > 0;
+  }
+
+  /** Whether jobs of it may be this factory's: those that the database has are, whatever its status says. */
+  isClaimedBy(factoryId: string): boolean {
+    const { uniqId, factory = factoryId } = this.status ?? {};
+    return this.attempts.size > 0 || (uniqId === this.uid && factory === factoryId);
   }
 
   get isSuspended(): boolean {

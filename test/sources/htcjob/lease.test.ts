@@ -156,7 +156,7 @@ describe('the record of Leases', () => {
     );
     return new LeaseHistory({ memory, clock, log });
   };
-  const first = { uid: 'a', knew: true, isRemade: false };
+  const first = { uid: 'a', knew: true, isRemade: false, renewedAt: NaN };
 
   beforeEach(() => {
     text = undefined;
@@ -173,16 +173,55 @@ describe('the record of Leases', () => {
     expect([fresh.covers(clock.now() - 1), fresh.covers(clock.now())]).to.deep.equal([false, true]);
   });
 
+  it('covers nothing of a time in which the Lease was not renewed by its own word, now and after later starts', async () => {
+    await opened().note({ ...first, knew: false });
+    const from = clock.now();
+    await clock.advance(3_600_000);
+    const until = clock.now();
+    const renewedAt = from + 600_000;
+    const covered = (history: LeaseHistory) =>
+      [from, renewedAt, renewedAt + 119_999, renewedAt + 120_001, until - 1, until].map((at) =>
+        history.covers(at),
+      );
+    const usual = opened();
+    for (const at of [NaN, until - 5000]) {
+      await usual.note({ ...first, renewedAt: at });
+      expect(covered(usual)).to.deep.equal(Array(6).fill(true));
+    }
+    const restored = opened();
+    await restored.note({ ...first, renewedAt });
+    const expected = [true, true, true, false, false, true];
+    expect(covered(restored)).to.deep.equal(expected);
+    await clock.advance(1000);
+    const again = opened();
+    await again.note({ ...first, renewedAt: until });
+    expect(covered(again)).to.deep.equal(expected);
+    expect(again.covers(clock.now())).to.equal(true);
+    // Once more, to a time before the first one.
+    await clock.advance(3_600_000);
+    const earlier = opened();
+    await earlier.note({ ...first, renewedAt: from + 60_000 });
+    expect(covered(earlier)).to.deep.equal([true, false, false, false, false, false]);
+  });
+
+  it('takes changes one after the other: none undoes one that came while it was written', async () => {
+    const history = opened();
+    await history.note(first);
+    await clock.advance(1000);
+    await Promise.all([history.beginAnew(), history.note({ ...first, uid: 'b', isRemade: true })]);
+    expect(history.covers(clock.now() - 1)).to.equal(false);
+  });
+
   it('goes on with a Lease that was deleted while it was held, and begins anew with any other', async () => {
     const history = opened();
     await history.note(first);
     await clock.advance(1000);
-    await history.note({ uid: 'b', knew: false, isRemade: true });
+    await history.note({ ...first, uid: 'b', knew: false, isRemade: true });
     expect(history.covers(1)).to.equal(true);
-    await history.note({ uid: 'c', knew: true, isRemade: false });
+    await history.note({ ...first, uid: 'c' });
     expect(history.covers(1)).to.equal(false);
     const again = opened();
-    await again.note({ uid: 'b', knew: true, isRemade: false });
+    await again.note({ ...first, uid: 'b' });
     expect(again.covers(1)).to.equal(true);
   });
 

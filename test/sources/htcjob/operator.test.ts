@@ -222,6 +222,88 @@ describe('the operator of HTCJobs', () => {
         await until('its job is ended', async () => (await killTime()) !== null);
       });
 
+    describe('after a restore of etcd to a time before it while no daemon ran', () => {
+      beforeEach(async () => {
+        await end();
+        const { lease } = server;
+        const renewTime = new Date(parts.clock.now() - 3_600_000).toISOString();
+        server.lease = { ...lease, spec: { ...(lease as { spec: object }).spec, renewTime } } as never;
+        server.restore(new Map(), 3);
+      });
+      const isMissed = () =>
+        until('the job is missed', () =>
+          parts.log.lines.some(({ message }) => message.startsWith('jobs run on whose HTCJobs')),
+        );
+
+      it('hole 6: ends no job of it', async () => {
+        for (let starts = 0; starts < 2; starts++) {
+          start();
+          await isMissed();
+          await settle();
+          expect(await killTime()).to.equal(null);
+          await end();
+          parts.log.lines.length = 0;
+        }
+        start();
+      });
+
+      it('hole 6: ends no job of it where the answer to the first renewal of the Lease is lost', async () => {
+        const patch = server.patch.bind(server);
+        let losses = 1;
+        server.patch = async (path, object, patchOptions) => {
+          const answer = await patch(path, object, patchOptions);
+          if (path.includes('/leases/') && losses-- > 0) throw new Error('no answer');
+          return answer;
+        };
+        start();
+        await isMissed();
+        await settle();
+        expect([await killTime(), losses < 0]).to.deep.equal([null, true]);
+      });
+
+      it('hole 6: ends no job of it where the first daemon ends before it knows all', async () => {
+        const list = server.list.bind(server);
+        server.list = () => Promise.reject(new Error('the server is starting'));
+        start();
+        await until('the Lease is held', () =>
+          parts.log.lines.some(({ message }) => message.startsWith('this daemon is the operator')),
+        );
+        await settle();
+        await end();
+        server.list = list;
+        start();
+        await isMissed();
+        await settle();
+        expect(await killTime()).to.equal(null);
+      });
+    });
+
+    it('hole 6: ends no job of ours though another writer names another factory in its status', async () => {
+      const had = server.objects.get('zero')!;
+      server.add({ ...had, status: { ...had.status, factory: 'other' } });
+      await settle();
+      server.restore(new Map(), 1_000_000);
+      await settle();
+      await change([1], 'idle');
+      await settle();
+      expect(await killTime()).to.equal(null);
+    });
+
+    it('hole 6: takes no word of those that it never claimed, or that another factory has', async () => {
+      server.add(htcJob({ suspend: true }, 'free'));
+      const foreign = htcJob({}, 'foreign');
+      server.add({ ...foreign, status: { uniqId: foreign.metadata.uid, factory: 'other' } });
+      await settle();
+      const [free, other] = ['free', 'foreign'].map((name) => server.objects.get(name)!);
+      const left = [...server.objects].filter(([name]) => name === 'zero');
+      expect([free, other]).to.not.include(undefined);
+      server.restore(new Map(left), 1_000_000);
+      await settle();
+      expect(parts.log.lines.map(({ message }) => message)).not.to.include(
+        'HTCJobs are missing that nobody deleted: their jobs run on, and their outputs stay',
+      );
+    });
+
     it('hole 6: ends its jobs where the watch says that it was deleted', async () => {
       server.remove('zero');
       await until('its job is ended', async () => (await killTime()) !== null);

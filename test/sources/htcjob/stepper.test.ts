@@ -279,11 +279,25 @@ describe('a step of a HTCJob', () => {
     site.found = [newsOf(uid, 0, 'running')];
     const tracked = site.track(htcJob(), claimed);
     tracked.isGone = true;
-    expect(await site.step(tracked)).to.equal(undefined);
+    site.gone('zero');
+    expect(await site.step(tracked)).to.equal(5000);
     expect([site.ended, tracked.isForgotten]).to.deep.equal([[], false]);
-    tracked.update(site.object(htcJob(), claimed));
+    site.object(htcJob(), claimed);
+    expect(await site.step(tracked)).to.equal(0);
     await site.step(tracked);
     expect(last()).to.include({ reason: 'Running' });
+  });
+
+  it('hole 6: takes back nothing that the watch told while a server was asked once more', async () => {
+    site.found = [newsOf(uid, 0, 'running')];
+    const tracked = site.track(htcJob(), claimed);
+    const older = site.object(htcJob(), claimed);
+    tracked.isGone = true;
+    const stepped = site.step(tracked);
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    tracked.update({ ...older, metadata: { ...older.metadata, resourceVersion: '99', deletionTimestamp } });
+    expect(await stepped).to.equal(0);
+    expect([tracked.meta.resourceVersion, tracked.isDeleting]).to.deep.equal(['99', true]);
   });
 
   it('puts the end of a suspension on record before jobs are asked for', async () => {
