@@ -77,8 +77,7 @@ export class HTCondorSweeper implements Sweeper {
     // A job submitted after the removal would run: each `condor_submit` has to have ended first.
     const unfinished = await schedd.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
     const ended = workers.filter(({ workerId }) => !unfinished.has(workerId));
-    const unfetched = isUnwanted ? new Map<number, WorkerError>() : await this.#spooled.fetch(ended, signal);
-    const awaited = isUnwanted ? new Map<number, WorkerError>() : await this.#awaited(ended, unfetched);
+    const awaited = isUnwanted ? new Map<number, WorkerError>() : await this.#fetched(ended, signal);
     const over = ended.filter(({ workerId }) => !awaited.has(workerId));
     const how = { which: 'true', patience: patience.remove };
     const outcomes = new Map(await this.#removeAll(over, how, signal));
@@ -167,6 +166,19 @@ export class HTCondorSweeper implements Sweeper {
     } catch (error) {
       return { kind: 'failed', error: toReason(error) };
     }
+  }
+
+  /** Fetches what workers left in the spool. @returns those whose output is still to come, or to be taken by its source */
+  async #fetched(workers: readonly Worker[], signal: AbortSignal): Promise<Map<number, WorkerError>> {
+    const { failed, open } = await this.#spooled.fetch(workers, signal);
+    const reasons = new Map<number, WorkerError>();
+    for (const workerId of open)
+      reasons.set(workerId, {
+        code: 'output-awaited',
+        message: `the output of worker ${workerId} is being fetched, or waits for its turn`,
+      });
+    const settled = workers.filter(({ workerId }) => !open.has(workerId));
+    return new Map([...reasons, ...(await this.#awaited(settled, failed))]);
   }
 
   /** Workers that left an output which their source has not taken yet. */

@@ -21,13 +21,15 @@ import { Submits } from '../../../src/plugins/htcondor/submitting/submits.ts';
 import type { Owners } from '../../../src/plugins/htcondor/owners.ts';
 import { Removals } from '../../../src/plugins/htcondor/state/removals.ts';
 import { HTCondorSweeper } from '../../../src/plugins/htcondor/sweeper.ts';
-import { systemClock } from '../../../src/util/clock.ts';
+import { type Clock, systemClock } from '../../../src/util/clock.ts';
 import { FileLane } from '../../../src/util/file-lane.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
 import { anyOwner, sameQueue } from '../../support/condor-jobs.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+import { until } from '../../support/until.ts';
 
 describe('the sweeper of HTCondor', () => {
   const { signal } = new AbortController();
@@ -229,7 +231,11 @@ describe('the sweeper of HTCondor', () => {
 
   describe('and what a source needs of the output of a template', () => {
     /** A schedd with the jobs of these workers in its spool. */
-    function spool(count: number) {
+    function spool(count: number, clock: Clock = systemClock) {
+      /** Whether the schedd is away when a transfer comes to its end. */
+      const state = { isAway: false };
+      /** How long the output of a worker takes, ms. */
+      const takes = new Map<number, number>();
       let jobs = Array.from({ length: count }, (_, index) => index + 3);
       /** Workers whose files cannot be written; undefined: the schedd does not answer. */
       let bad: ReadonlySet<number> | undefined = new Set();
@@ -260,9 +266,15 @@ describe('the sweeper of HTCondor', () => {
             }),
           );
         },
-        transferData: async (constraint: string) => {
+        transferData: async (constraint: string, ended: AbortSignal) => {
           const ids = of(constraint);
           commands.push(ids);
+          const time = ids.reduce((sum, id) => sum + (takes.get(id) ?? 0), 0);
+          if (time > 0) await clock.sleep(time, ended);
+          if (ended.aborted)
+            throw new HTCondorError({ code: 'condor-given-up', message: 'given up', maybeDone: true });
+          if (state.isAway)
+            throw new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: true });
           if (ids.some((id) => bad?.has(id) === true))
             throw new HTCondorError({ code: 'condor-failed', message: 'no directory', maybeDone: true });
         },
@@ -273,17 +285,24 @@ describe('the sweeper of HTCondor', () => {
       };
       const schedd = {
         submits,
-        outputs,
+        outputs: {
+          // A look at files takes real time, in which this clock may go on.
+          bring: (ids: readonly number[], fetch: () => Promise<void>, ended: AbortSignal) =>
+            clock === systemClock ? outputs.bring(ids, fetch, ended) : fetch(),
+          isAwaited: (id: number, now: number, mayCome: boolean) => outputs.isAwaited(id, now, mayCome),
+          remove: (id: number) => outputs.remove(id),
+        },
         refused: new Map(),
         removals: new Removals('LOCAL'),
         mine: 'true',
         owners: anyOwner,
         jobQueue: sameQueue,
         submissionHost: 'LOCAL',
+        life: signal,
         client,
         bundles: new Bundles(join(directory, 'payloads')),
       } as unknown as HTCondorSchedd;
-      const daemon = { ...pluginContext(), queue: () => undefined };
+      const daemon = { ...pluginContext({ clock }), queue: () => undefined };
       const sweeper = new HTCondorSweeper({ schedd, daemon, options: () => ({ heldTimeout: 60 }) } as never);
       const remove = async () => {
         commands.length = 0;
@@ -295,6 +314,8 @@ describe('the sweeper of HTCondor', () => {
       };
       return {
         commands,
+        state,
+        takes,
         sweeper,
         remove,
         fail: (which: Iterable<number> | undefined) => {
@@ -306,6 +327,86 @@ describe('the sweeper of HTCondor', () => {
     const awaiting = (...ids: readonly number[]) =>
       outputs.make(ids.map((workerId) => ({ workerId, leaves: 'template' as const })));
     const marks = () => readdirSync(join(directory, 'outputs/schedd'));
+
+    describe('hole 6: where an output takes longer than a call', () => {
+      let clock: ManualClock;
+
+      beforeEach(() => {
+        clock = new ManualClock();
+      });
+
+      /** Passes, a minute from one to the next, until no more than these are left. @returns how many it took */
+      async function passes(jobs: ReturnType<typeof spool>, left: readonly number[], most: number) {
+        for (let pass = 1; pass <= most; pass++) {
+          let isOver = false;
+          const began = clock.monotonic();
+          const removal = jobs.remove().finally(() => (isOver = true));
+          await until('the call is over', async () => {
+            await clock.advance(4000);
+            return isOver;
+          });
+          expect(clock.monotonic() - began, 'time of a call').to.be.below(45_000);
+          const outcomes = await removal;
+          for (const id of jobs.left()) expect(outcomes.get(id)).to.equal('pending');
+          if (jobs.left().length <= left.length) {
+            expect(jobs.left()).to.deep.equal(left);
+            return pass;
+          }
+          for (let step = 0; step < 20; step++) await clock.advance(3000);
+        }
+        throw new Error(`left are ${jobs.left().join()}`);
+      }
+
+      it('it keeps no other worker from its removal, and is fetched beside them', async () => {
+        const jobs = spool(60, clock);
+        await awaiting(...jobs.left());
+        jobs.takes.set(30, 300_000);
+        expect(await passes(jobs, [30], 8)).to.be.below(8);
+        expect(await passes(jobs, [], 10)).to.be.below(10);
+      });
+
+      it('one that never comes keeps its own worker alone, and is given up and tried again', async () => {
+        const jobs = spool(20, clock);
+        await awaiting(...jobs.left());
+        jobs.takes.set(10, 1e9);
+        await passes(jobs, [10], 8);
+        for (let pass = 0; pass < 14; pass++) await passes(jobs, [10], 1);
+        jobs.takes.clear();
+        for (let minute = 0; minute < 12; minute++) await clock.advance(60_000);
+        expect(await passes(jobs, [], 3)).to.be.below(4);
+      });
+
+      it('a moment without the schedd costs no log: what failed for that is fetched again before its job goes', async () => {
+        const jobs = spool(20, clock);
+        const all = jobs.left();
+        for (const id of all) jobs.takes.set(id, 1000);
+        jobs.state.isAway = true;
+        let isOver = false;
+        const first = jobs.remove().finally(() => (isOver = true));
+        await until('the call is over', async () => {
+          await clock.advance(1000);
+          return isOver;
+        });
+        expect(new Set((await first).values())).to.deep.equal(new Set(['pending']));
+        for (let step = 0; step < 20; step++) await clock.advance(3000);
+        jobs.state.isAway = false;
+        const fetched: number[] = [];
+        jobs.commands.push = (...ids) => fetched.push(...ids.flat());
+        expect(jobs.left()).to.deep.equal(all);
+        await passes(jobs, [], 4);
+        expect(new Set(fetched)).to.deep.equal(new Set(all));
+      });
+
+      it('many of ordinary size come each once, and go as they come', async () => {
+        const jobs = spool(200, clock);
+        const all = jobs.left();
+        for (const id of all) jobs.takes.set(id, 300);
+        const transferred: number[] = [];
+        jobs.commands.push = (...ids) => transferred.push(...ids.flat());
+        expect(await passes(jobs, [], 5)).to.be.below(6);
+        expect(transferred.toSorted((one, other) => one - other)).to.deep.equal(all);
+      });
+    });
 
     it('hole 6: fetches and awaits no output of workers that their source has discarded', async () => {
       const jobs = spool(3);

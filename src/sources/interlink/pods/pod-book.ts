@@ -255,7 +255,7 @@ export class PodBook {
       if (typeof facts?.workerId === 'number') await desk.dropOutputs([facts.workerId]);
       pod.isLetGo = true;
     }
-    if ((await desk.discard(uid)) > 0) return false;
+    if ((await desk.discard(uid, true)) > 0) return false;
     await this.#removeFiles(pod);
     this.#pods.delete(uid);
     this.#log.info('Pod removed', { pod: uid });
