@@ -51,6 +51,7 @@ const queues = {
 const succeeded = 'Pod `Succeeded`; the Job, if it is still there';
 const failed = 'Pod `Failed`, and no other follows';
 const waits = 'Pod `Pending`, or its pilot not begun';
+const pilotEnded = "pilot's container ended with exit status 0";
 const jobFailed = 'Job condition `Failed`';
 
 const podOf = ({ space, job }: Live, phase: string) =>
@@ -425,9 +426,17 @@ const cases: readonly Case[] = [
     expected: 'failed ContainerStatusUnknown exit-status-lost 137; node, start, end',
   },
   {
-    what: 'a container beside the pilot that fails',
+    what: 'a container beside the pilot that fails once that has ended',
+    row: pilotEnded,
+    play: { run: '100ms', 'exit.side': '4' },
+    podSpec: { containers: [container('pilot'), container('side')] },
+    expected: 'finished PilotEnded 0; node, start, end',
+  },
+  {
+    what: 'a container beside the pilot that fails in a Job that wants more completions',
     row: failed,
     play: { run: '100ms', 'exit.side': '4' },
+    spec: { completions: 2 },
     podSpec: { containers: [container('pilot'), container('side')] },
     expected: 'failed Completed k8s-container-beside-failed 0; node, start, end',
   },
@@ -502,7 +511,7 @@ const cases: readonly Case[] = [
 
 /** Rows that no kwok stage and no controller makes, and where they are made instead. */
 const elsewhere: Readonly<Record<string, string>> = {
-  "pilot's container ended, others of the Pod still run":
+  "pilot's container ended, others of the Pod still run: after 10 minutes its end is the worker's end, and the Job is deleted":
     'stages end all containers of a Pod at once: kubernetes-node-workers.test.ts',
   "pilot's container waits to be started again (`restartPolicy: OnFailure`)":
     'stages start no container again: kubernetes-node-workers.test.ts',

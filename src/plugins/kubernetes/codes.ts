@@ -39,7 +39,7 @@ export const kubernetesWorkerErrors = {
     remedy: 'See `kubectl logs POD -c CONTAINER`; `thresher worker ID` shows all containers.',
   },
   'k8s-container-beside-failed': {
-    meaning: "A container beside the pilot's failed, and so did the Pod.",
+    meaning: "A container beside the pilot's failed, and with it the Pod, before the pilot had ended.",
     remedy: 'Look at its log; make it a sidecar (an init container with `restartPolicy: Always`).',
   },
   'k8s-not-ending': {

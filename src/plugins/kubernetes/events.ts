@@ -9,7 +9,7 @@ const kind = { group: '', version: 'v1', resource: 'events' };
 /** A decision of ours, as `kubectl describe job` shows it, and `kubectl get events` after the Job is gone. */
 export interface Decision {
   readonly job: { readonly name: string; readonly uid: string };
-  readonly reason: 'GivenUp' | 'Killed';
+  readonly reason: 'GivenUp' | 'Killed' | 'PilotEnded';
   readonly message: string;
 }
 

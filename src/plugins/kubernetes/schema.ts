@@ -118,13 +118,13 @@ export const K8sSubmitterConfig = Type.Object({
   }),
   nProcesses: atOnce('Jobs created at once.'),
   logBaseURL: filled(
-    'Address to which pilots write logs and from which operators read them: `logs_frontend_w` and `logs_frontend_r`. `$hostname` is the short name of this machine.',
+    'Address to which pilots write logs and from which operators read them, where neither `logs_frontend_w` and `logs_frontend_r` nor `pandacon` of the settings has one. `$hostname` is the short name of this machine.',
   ),
   logs_frontend_w: filled(
-    'Address to which pilots write logs. Default: `logBaseURL`, else by `pandacon` of the settings.',
+    'Address to which pilots write logs. Default: by `pandacon` of the settings, else `logBaseURL`.',
   ),
   logs_frontend_r: filled(
-    'Address from which logs are read. Default: `logBaseURL`, else by `pandacon` of the settings.',
+    'Address from which logs are read. Default: by `pandacon` of the settings, else `logBaseURL`.',
   ),
   schedulerName: filled(
     'Scheduler of the Pods, such as `node-packing` (templates/kubernetes/node-packing/).',

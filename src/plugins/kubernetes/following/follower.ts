@@ -65,7 +65,13 @@ export class Follower {
       this.#busy.delete(workerId);
       this.#lookAgain.set(workerId, this.#parts.namespace.now() + retryAfter);
     };
-    this.#givingUp = new GivingUp(parts, this.#following, { show, release }, signal);
+    const withLog = async (observation: Observation, lines: number) => {
+      const { workerId, status, exitCode } = observation;
+      if (status !== 'failed' || exitCode === undefined || lines === 0) return observation;
+      const log = await this.#logOf(workerId, lines);
+      return log === '' ? observation : { ...observation, detail: { ...observation.detail, log } };
+    };
+    this.#givingUp = new GivingUp(parts, this.#following, { show, release, withLog }, signal);
   }
 
   readonly ofJobs: Handlers<Kept> = {

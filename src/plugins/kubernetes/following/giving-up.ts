@@ -7,10 +7,13 @@ import type { Following } from './following.ts';
 import { lookUp } from './look-up.ts';
 import type { MonitorParts } from './monitor-parts.ts';
 
+const pilotEnded = 'its pilot ended, and the other containers of its Pod went on';
 /** Workers that are looked at in one go, and deleted side by side. */
 const atOnce = { looked: 200, deleted: 8 };
 
 interface Outcomes {
+  /** With the end of the log of a pilot that failed. */
+  withLog(observation: Observation, lines: number): Promise<Observation>;
   show(observation: Observation): void;
   /** It is not given up after all, or could not be. */
   release(workerId: number): void;
@@ -77,8 +80,9 @@ export class GivingUp {
     const giveUpOne = async (workerId: number) => {
       fresh.countFrom(workerId, this.#following);
       try {
-        if (await this.#giveUpOne(workerId, fresh, warnings)) {
-          given++;
+        const end = await this.#giveUpOne(workerId, fresh, warnings);
+        if (end !== undefined) {
+          if (end.exitCode === undefined) given++;
           return;
         }
       } catch (error) {
@@ -97,20 +101,26 @@ export class GivingUp {
     }
   }
 
+  /** @returns its end; undefined: it goes on after all */
   async #giveUpOne(
     workerId: number,
     fresh: Following,
     warnings: ReadonlyMap<string, string>,
-  ): Promise<boolean> {
+  ): Promise<Observation | undefined> {
     const { namespace, context, options } = this.#parts;
     const signal = this.#signal;
-    const observation = fresh.stateOf(workerId, namespace.now(), options)?.verdict?.observation;
+    const state = fresh.stateOf(workerId, namespace.now(), options);
+    const given = state?.verdict?.observation;
+    // With its Pod goes its log.
+    const observation = given && (await this.#outcomes.withLog(given, state.logLines));
     const objects = fresh.objectsOf(workerId);
     const { job, pods } = objects;
-    if (observation?.error === undefined) return false;
+    if (observation === undefined) return undefined;
+    const { error, exitCode } = observation;
     const warning = warnings.get(subjectOf(objects) ?? '');
-    const message =
-      warning === undefined ? observation.error.message : `${observation.error.message}; ${warning}`;
+    // What the cluster warns of is none of a pilot's that came to its end.
+    const isWarned = error !== undefined && exitCode === undefined && warning !== undefined;
+    const message = isWarned ? `${error.message}; ${warning}` : (error?.message ?? pilotEnded);
     if (job !== undefined) {
       await namespace.client.delete(namespace.job(job.name), {
         signal,
@@ -120,9 +130,10 @@ export class GivingUp {
     } else {
       for (const { name, uid } of pods) await namespace.client.delete(namespace.pod(name), { signal, uid });
     }
-    this.#outcomes.show({ ...observation, error: { ...observation.error, message } });
-    if (job !== undefined) tell(namespace, context, { job, reason: 'GivenUp', message }, signal);
-    return true;
+    this.#outcomes.show({ ...observation, ...(error && { error: { ...error, message } }) });
+    const reason = exitCode === undefined ? 'GivenUp' : 'PilotEnded';
+    if (job !== undefined) tell(namespace, context, { job, reason, message }, signal);
+    return observation;
   }
 }
 

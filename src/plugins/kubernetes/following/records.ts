@@ -2,6 +2,7 @@ import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
 import { fencedAttempt } from '../fence.ts';
 import { workerName } from '../../../worker/identity.ts';
 import { configAnnotation, isOurs, pilotAnnotation, queueLabel, workerIdOf } from '../marks.ts';
+import { toleratesVirtualNode } from '../state/pod-facts.ts';
 import type { Condition, ContainerSpec, ContainerStatus, Job, ObjectMeta, Pod } from '../state/types.ts';
 
 /**
@@ -72,6 +73,8 @@ function slimPod(object: KubernetesObject): Pod {
     metadata: slimMetadata(metadata, queueLabel, configAnnotation, pilotAnnotation),
     spec: {
       ...(spec?.nodeName && { nodeName: spec.nodeName }),
+      ...(spec?.restartPolicy === 'OnFailure' && { restartPolicy: spec.restartPolicy }),
+      ...(toleratesVirtualNode(spec?.tolerations) && { tolerations: (spec?.tolerations ?? []).map(keyOf) }),
       containers: (spec?.containers ?? []).map(slimSpec),
       ...(spec?.initContainers && { initContainers: spec.initContainers.map(slimSpec) }),
     },
@@ -114,6 +117,10 @@ function slimCondition({ type, status, reason, message, lastTransitionTime }: Co
     ...(message && { message }),
     ...(lastTransitionTime && { lastTransitionTime }),
   };
+}
+
+function keyOf({ key }: { readonly key?: string | null }): { readonly key?: string } {
+  return key ? { key } : {};
 }
 
 function slimSpec({ name, restartPolicy }: ContainerSpec): ContainerSpec {

@@ -1,5 +1,5 @@
 import type { WorkerError } from '../../../worker/worker.ts';
-import type { Container, Facts } from './pod-facts.ts';
+import { type Container, type Facts, providerFailed, providerLost } from './pod-facts.ts';
 
 /** One cause of a failure: what it looks like, and what is said of it. */
 export interface Cause {
@@ -77,6 +77,22 @@ export const failureCauses: readonly Cause[] = [
         : undefined,
   },
   {
+    seen: 'Pod reason `ProviderFailed`: a virtual node whose site did not take the Pod',
+    code: 'k8s-rejected-by-node',
+    find: ({ pod }) =>
+      pod?.status?.reason === providerFailed
+        ? sentence('the site behind the virtual node refused the Pod', pod.status)
+        : undefined,
+  },
+  {
+    seen: 'Pod reason `NotFound`: a virtual node whose site no longer knows the Pod',
+    code: 'k8s-node-lost',
+    find: ({ pod, containers }) =>
+      pod?.status?.reason === providerLost || containers.some(isLost)
+        ? sentence('the site behind the virtual node no longer knows the Pod', pod?.status ?? undefined)
+        : undefined,
+  },
+  {
     seen: 'pilot `OOMKilled`, exit status not 0',
     code: 'k8s-oom',
     find: ({ exit }) => {
@@ -124,7 +140,7 @@ export const failureCauses: readonly Cause[] = [
     },
   },
   {
-    seen: 'another container ended with an exit status other than 0, the pilot with 0 or not at all',
+    seen: 'another container ended with an exit status other than 0, the pilot not at all, or with 0 in a Job that wants more completions',
     code: 'k8s-container-beside-failed',
     find: ({ containers }) => {
       const failed = containers.find(({ state }) => failedIn(state.terminated));
@@ -191,6 +207,10 @@ interface Said {
 function sentence(what: string, from: Said | undefined): string {
   const parts = [from?.reason, from?.message].filter((part) => part);
   return parts.length === 0 ? what : `${what} (${parts.join(': ')})`;
+}
+
+function isLost({ state: { terminated } }: Container): boolean {
+  return terminated?.reason === providerLost && (terminated.exitCode ?? 0) < 0;
 }
 
 function failedIn(terminated: Container['state']['terminated']): boolean {

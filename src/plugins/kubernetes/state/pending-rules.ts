@@ -1,6 +1,6 @@
 import { messageOf } from '../../../worker/errors.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
-import { hadItsTurn, hasBegun, type Facts, timeOf } from './pod-facts.ts';
+import { hadItsTurn, hasBegun, isOnVirtualNode, type Facts, timeOf } from './pod-facts.ts';
 
 /** Decides about a worker once it has waited for this reason for `graceSeconds`. */
 export interface PendingRule {
@@ -22,8 +22,8 @@ export interface PendingOverride {
 
 /**
  * Each reason to wait and its meaning for the worker. Order matters: the first match counts. A worker whose reason
- * matches none waits until `podQueueTimeLimit`. The reasons are the kubelet's, the scheduler's, and four of our own:
- * NoPod, Terminating, Unknown and Pending.
+ * matches none waits until `podQueueTimeLimit`. The reasons are the kubelet's, the scheduler's, and five of our own:
+ * NoPod, Terminating, Unknown, Pending and QueuedAtSite.
  * Source: kubelet's images/types.go, kuberuntime and container/sync_result.go, Kubernetes 1.36.
  */
 export const pendingRules: readonly PendingRule[] = [
@@ -75,7 +75,8 @@ export const pendingRules: readonly PendingRule[] = [
     graceSeconds: 3600,
     then: 'fail',
     code: 'k8s-not-starting',
-    about: 'Also a volume that cannot be mounted (a Secret that is not there, CVMFS) looks like this.',
+    about:
+      'Also a volume that cannot be mounted (a Secret that is not there, CVMFS) looks like this. On a virtual node it is `QueuedAtSite`, which waits until `podQueueTimeLimit`.',
   },
   {
     reason: /^SchedulingGated$/,
@@ -218,7 +219,9 @@ export function waitingOf(facts: Facts, { withoutPodSince, withoutPodBecause }: 
     // Not before what it waited for until then was over: an init container, or its own last run.
     const lastEnd = timeOf(lastState.terminated?.finishedAt) ?? 0;
     const since = Math.max(first ? taken : (initialized ?? taken), lastEnd, ...(first ? inits : []));
-    return [{ reason: reason ?? 'Pending', ...(message && { message }), since, container: name }];
+    const isQueued = /^(ContainerCreating|PodInitializing)$/.test(reason ?? '') && isOnVirtualNode(pod);
+    const shown = isQueued ? 'QueuedAtSite' : (reason ?? 'Pending');
+    return [{ reason: shown, ...(message && { message }), since, container: name }];
   });
   if (containers.length > 0) return containers;
   if (begun || facts.phase !== 'Pending') return [];

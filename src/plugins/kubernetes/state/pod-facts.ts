@@ -18,6 +18,8 @@ export interface Facts {
   readonly pod?: Pod;
   /** How many Pods of the Job are there. */
   readonly pods: number;
+  /** Another Pod than the newest has not ended. */
+  readonly isBesideOthers: boolean;
   readonly containers: readonly Container[];
   readonly pilot?: Container;
   /** How the pilot's container ended, where it has. */
@@ -32,11 +34,13 @@ export function factsOf(job: Job | undefined, pods: readonly Pod[]): Facts {
   const pod = newest(pods);
   const containers = pod === undefined ? [] : containersOf(pod);
   const pilot = containers.find(({ role }) => role === 'pilot');
-  const exit = pilot?.state.terminated ?? undefined;
+  const terminated = pilot?.state.terminated ?? undefined;
+  const exit = isOfProvider(terminated) ? undefined : terminated;
   return {
     ...(job !== undefined && { job }),
     ...(pod !== undefined && { pod }),
     pods: pods.length,
+    isBesideOthers: pods.some((one) => one !== pod && !/^(Succeeded|Failed)$/.test(one.status?.phase ?? '')),
     containers,
     ...(pilot !== undefined && { pilot }),
     ...(exit !== undefined && { exit }),
@@ -59,7 +63,41 @@ export function timeOf(text: string | null | undefined): number | undefined {
 export function hasBegun({ pilot }: Facts): boolean {
   if (pilot === undefined) return false;
   const { running, terminated } = pilot.state;
-  return Boolean(running ?? terminated ?? pilot.lastState.terminated);
+  const ended = terminated?.reason === providerFailed ? undefined : terminated;
+  return Boolean(running ?? ended ?? pilot.lastState.terminated);
+}
+
+/** What a virtual node writes of a Pod that its provider did not take. Source: virtual-kubelet, node/pod.go. */
+export const providerFailed = 'ProviderFailed';
+/** The same of one that its provider no longer knows. Source: virtual-kubelet, node/sync.go. */
+export const providerLost = 'NotFound';
+
+/** Whether a virtual node made this end up: no process of the container had that exit status (1 and -137). */
+function isOfProvider(terminated: TerminatedState | undefined): boolean {
+  const { reason, exitCode } = terminated ?? {};
+  return reason === providerFailed || (reason === providerLost && (exitCode ?? 0) < 0);
+}
+
+/** Taints of virtual nodes: interLink's charts, and virtual-kubelet's providers. */
+const virtualTaints: ReadonlySet<string> = new Set([
+  'virtual-node.interlink/no-schedule',
+  'virtual-kubelet.io/provider',
+]);
+
+export function toleratesVirtualNode(
+  tolerations: readonly { readonly key?: string | null | undefined }[] | null | undefined,
+): boolean {
+  return (tolerations ?? []).some(({ key }) => virtualTaints.has(key ?? ''));
+}
+
+/** Whether a virtual node has the Pod: its containers are "being created" as long as the job waits in the batch queue of a site. */
+export function isOnVirtualNode({ spec, status }: Pod): boolean {
+  return toleratesVirtualNode(spec?.tolerations) || status?.reason === 'Waiting for init containers';
+}
+
+/** Whether no second Pod of the Job is to come. */
+export function wantsOnePod({ job }: Facts): boolean {
+  return (job?.spec?.completions ?? 1) <= 1;
 }
 
 export function isDeleted(object: Job | Pod | undefined): boolean {

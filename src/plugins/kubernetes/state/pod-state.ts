@@ -11,6 +11,7 @@ import {
   isElsewhere,
   startsAnotherPod,
   timeOf,
+  wantsOnePod,
 } from './pod-facts.ts';
 import { judgeWaiting, noPodSince, type PendingLimits, type Waiting, waitingOf } from './pending-rules.ts';
 import type { Job, Pod } from './types.ts';
@@ -22,7 +23,7 @@ export interface WorkerState {
   /** The state as the cluster shows it. */
   readonly observation: Observation;
   /**
-   * The worker is given up by a pending rule, though the cluster would go on with it. `observation` is true as soon as the
+   * The worker is given up by a pending rule, or over by the end of its pilot, though the cluster would go on with it. `observation` is true as soon as the
    * deletion of the Job (of this uid, where there is one) was accepted, and not before: until then its pilot may still start.
    */
   readonly verdict?: { readonly observation: Observation; readonly jobUid?: string };
@@ -39,7 +40,12 @@ interface Row {
   readonly when: (facts: Facts) => boolean;
   /** The pending rules are asked. */
   readonly mayBeGivenUp?: boolean;
+  /** The pilot is over, and the rest of its Pod has a time to end by itself. */
+  readonly endsWithPilot?: boolean;
 }
+
+/** Containers beside an ended pilot may bring something away meanwhile, such as its logs, ms. */
+const restOfPod = 600_000;
 
 /** "NoPod:FailedCreate" once an Event of its Job said why. */
 const noPod = (_: Facts, waiting: readonly Waiting[]): string =>
@@ -63,6 +69,14 @@ export const stateRows: readonly Row[] = [
     when: ({ jobIs }) => jobIs.has('Complete'),
   },
   {
+    seen: "pilot's container ended with exit status 0, and later, for the containers beside it, its Pod was ended or failed: Job `Failed`, or Pod `Failed` and no other follows",
+    status: 'finished',
+    native: 'PilotEnded',
+    when: (facts) =>
+      hasSucceededBefore(facts) &&
+      (facts.jobIs.has('Failed') || (facts.phase === 'Failed' && !startsAnotherPod(facts))),
+  },
+  {
     seen: 'Job condition `Failed`, whatever its Pods say',
     status: 'failed',
     native: ({ jobIs }) => jobIs.get('Failed')?.reason ?? 'Failed',
@@ -72,7 +86,7 @@ export const stateRows: readonly Row[] = [
     seen: 'Pod `Succeeded`; the Job, if it is still there, wants one completion',
     status: 'finished',
     native: 'Completed',
-    when: ({ phase, job }) => phase === 'Succeeded' && (job?.spec?.completions ?? 1) <= 1,
+    when: (facts) => facts.phase === 'Succeeded' && wantsOnePod(facts),
   },
   {
     seen: 'Pod `Succeeded`, and the Job wants more completions',
@@ -153,10 +167,11 @@ export const stateRows: readonly Row[] = [
     when: ({ pilot }) => Boolean(pilot?.state.running),
   },
   {
-    seen: "pilot's container ended, others of the Pod still run",
+    seen: "pilot's container ended, others of the Pod still run: after 10 minutes its end is the worker's end, and the Job is deleted",
     status: 'running',
     native: 'PilotEnded',
     when: ({ exit }) => exit !== undefined,
+    endsWithPilot: true,
   },
   {
     seen: "pilot's container waits to be started again (`restartPolicy: OnFailure`)",
@@ -227,7 +242,7 @@ export function stateOf(
   const facts = factsOf(job, pods);
   const row = stateRows.find(({ when }) => when(facts));
   if (row === undefined) return undefined;
-  const { status, native, mayBeGivenUp = false } = row;
+  const { status, native, mayBeGivenUp = false, endsWithPilot = false } = row;
   const waiting = mayBeGivenUp ? waitingOf(facts, options) : [];
   const nativeStatus = typeof native === 'string' ? native : native(facts, waiting);
   const over = status === 'finished' || status === 'failed';
@@ -252,6 +267,18 @@ export function stateOf(
     ...(over && endTime !== undefined && { endTime }),
     ...(status === 'failed' && { error: causeOf(facts, options) }),
   };
+  if (endsWithPilot && endTime !== undefined && isForGood(facts)) {
+    if (now < endTime + restOfPod) return { observation, lookAgainAt: endTime + restOfPod };
+    const over: Observation = {
+      ...common,
+      status: hasSucceeded(facts) ? 'finished' : 'failed',
+      nativeStatus,
+      ...(exitCode !== undefined && { exitCode }),
+      endTime,
+      ...(!hasSucceeded(facts) && { error: causeOf(facts, options) }),
+    };
+    return { observation, verdict: verdictOf(over, job) };
+  }
   // A Job that its controller is ending already has its own reason.
   const ending = facts.jobIs.has('FailureTarget') && facts.pod === undefined;
   if (!mayBeGivenUp || ending) return { observation };
@@ -263,7 +290,6 @@ export function stateOf(
     return { observation, ...(outcome.at !== undefined && { lookAgainAt: outcome.at }) };
   }
   const { code, message } = outcome;
-  const jobUid = job?.metadata?.uid;
   const given: Observation = {
     ...common,
     status: 'failed',
@@ -271,7 +297,41 @@ export function stateOf(
     error: { code, message },
     endTime: now,
   };
-  return { observation, verdict: { observation: given, ...(jobUid !== undefined && { jobUid }) } };
+  return { observation, verdict: verdictOf(given, job) };
+}
+
+function verdictOf(observation: Observation, job: Job | undefined): NonNullable<WorkerState['verdict']> {
+  const jobUid = job?.metadata?.uid;
+  return { observation, ...(jobUid !== undefined && { jobUid }) };
+}
+
+function hasSucceeded({ exit }: Facts): boolean {
+  return exit?.exitCode === 0 && !exit.signal;
+}
+
+/** Whether no other Pod of the Job, nor its own kubelet, has or starts a pilot. */
+function isForGood(facts: Facts): boolean {
+  const isRepeated = facts.pod?.spec?.restartPolicy === 'OnFailure' && !hasSucceeded(facts);
+  return wantsOnePod(facts) && !facts.isBesideOthers && !isRepeated;
+}
+
+/** A pilot that is told to end may well do so with exit status 0, within the grace that it has, ms. */
+const longestGrace = 120_000;
+
+/** Whether the pilot had done its work before its Pod was ended: that befell the containers beside it. */
+function hasSucceededBefore(facts: Facts): boolean {
+  const { pod, jobIs, podIs, exit, containers } = facts;
+  const beside = containers.filter(({ role }) => role === 'beside');
+  if (!hasSucceeded(facts) || beside.length === 0 || !isForGood(facts)) return false;
+  const failures = [jobIs.get('FailureTarget'), jobIs.get('Failed')];
+  const byJob = failures.find((one) => one?.reason === 'DeadlineExceeded');
+  const target = podIs.get('DisruptionTarget');
+  const isEnded = [byJob, target, pod?.status?.reason, pod?.metadata?.deletionTimestamp].some(Boolean);
+  if (!isEnded) return true;
+  const told = [byJob, target].flatMap((one) => timeOf(one?.lastTransitionTime) ?? []);
+  const ends = beside.flatMap(({ state }) => timeOf(state.terminated?.finishedAt) ?? []);
+  const endedAt = told.length > 0 ? Math.min(...told) : Math.max(...ends) - longestGrace;
+  return (timeOf(exit?.finishedAt) ?? Infinity) < endedAt;
 }
 
 function isUnknown({ phase, pod }: Facts): boolean {

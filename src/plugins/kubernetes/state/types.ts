@@ -90,6 +90,8 @@ export interface Pod {
   readonly metadata?: ObjectMeta;
   readonly spec?: {
     readonly nodeName?: Maybe<string>;
+    readonly restartPolicy?: Maybe<string>;
+    readonly tolerations?: Maybe<readonly { readonly key?: Maybe<string> }[]>;
     readonly containers?: Maybe<readonly ContainerSpec[]>;
     readonly initContainers?: Maybe<readonly ContainerSpec[]>;
   };

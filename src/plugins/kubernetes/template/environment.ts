@@ -120,7 +120,10 @@ export function pilotEnvironment(
   ]);
 }
 
-/** The places for writing and reading a pilot's log: by the queue, else by `[pandacon]` of the settings. */
+/**
+ * The places for writing and reading a pilot's log: by the queue's own options, else by `[pandacon]` of the settings, else by `logBaseURL`.
+ * Source: Harvester's k8s_submitter, which reads `[pandacon]` alone. Queues have `logBaseURL` for other submitters, and it may take no uploads.
+ */
 export function logPlaces({ config, hostname, logServer }: FillOptions): {
   readonly logs_frontend_w: string | undefined;
   readonly logs_frontend_r: string | undefined;
@@ -129,8 +132,8 @@ export function logPlaces({ config, hostname, logServer }: FillOptions): {
   const place = (url: string | undefined) =>
     url === undefined ? undefined : withHostname(url, hostnameFor({}, hostname));
   return {
-    logs_frontend_w: place(config.logs_frontend_w ?? logBaseURL ?? logServer?.write),
-    logs_frontend_r: place(config.logs_frontend_r ?? logBaseURL ?? logServer?.read),
+    logs_frontend_w: place(config.logs_frontend_w ?? logServer?.write ?? logBaseURL),
+    logs_frontend_r: place(config.logs_frontend_r ?? logServer?.read ?? logBaseURL),
   };
 }
 

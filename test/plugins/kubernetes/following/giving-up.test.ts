@@ -104,6 +104,43 @@ describe('workers that have waited too long', () => {
     expect([...stub.jobs.keys()]).to.deep.equal(['factory-2', 'factory-3']);
   });
 
+  it('c09: end as their pilots did where containers beside these go on', async () => {
+    const endedAt = { startedAt: longAgo, finishedAt: longAgo };
+    for (const [workerId, exitCode] of [
+      [1, 0],
+      [2, 7],
+    ] as const) {
+      put({ ...waitingJob(workerId), status: { startTime: longAgo } });
+      const name = `pod-${workerId}`;
+      stub.pods.set(name, {
+        metadata: {
+          ...marked(workerId, { name }),
+          labels: { ...marked(workerId).labels, 'job-name': `factory-${workerId}` },
+          creationTimestamp: longAgo,
+        },
+        spec: { containers: [{ name: 'pilot' }, { name: 'istio-proxy' }] },
+        status: {
+          phase: 'Running',
+          containerStatuses: [
+            { name: 'istio-proxy', state: { running: { startedAt: longAgo } } },
+            { name: 'pilot', state: { terminated: { exitCode, ...endedAt } } },
+          ],
+        },
+      });
+    }
+    await using watched = watch(stub.plugin('monitor', {}));
+    const lastOf = (workerId: number) => watched.history.get(workerId)?.at(-1);
+    await until('both have ended', () => lastOf(1)?.exitCode === 0 && lastOf(2)?.exitCode === 7);
+    expect([lastOf(1)?.status, lastOf(1)?.error, lastOf(2)?.status, lastOf(2)?.error?.code]).to.deep.equal([
+      'finished',
+      undefined,
+      'failed',
+      'exit-status',
+    ]);
+    expect(stub.count('delete', 'jobs')).to.equal(2);
+    expect(log.lines.map(({ message }) => message)).to.not.include('workers given up');
+  });
+
   it('are none of a queue that the monitor does not know: a second name of the same place', async () => {
     put(waitingJob(1, { queue: 'ELSEWHERE' }), waitingJob(2));
     const image = { name: 'pilot', state: { waiting: { reason: 'InvalidImageName' } } };

@@ -48,6 +48,11 @@ function brief(theJob: Job | undefined, pods: readonly Pod[]): string {
 
 const failedJob = (reason: string | undefined) =>
   job([condition('FailureTarget', reason), condition('Failed', reason)]);
+/** The same container, ended long after. */
+const later = (one: ReturnType<typeof ended>): ReturnType<typeof ended> => ({
+  ...one,
+  state: { terminated: { ...one.state!.terminated!, finishedAt: at(5000) } },
+});
 const disrupted = (reason: string) => [condition('DisruptionTarget', reason)];
 const killed = (reason: string, parts: Parameters<typeof pod>[1] = {}) =>
   pod('Failed', { containers: [ended(143)], conditions: disrupted(reason), ...parts });
@@ -346,13 +351,71 @@ describe('the state of a Job and its Pods', () => {
       'a companion that failed beside a good pilot',
       job(),
       [pod('Failed', { containers: [ended(0), ended(1, 'Error', 'log')] })],
-      'failed Completed k8s-container-beside-failed',
+      'finished PilotEnded',
+    ],
+    [
+      'a companion that failed before its pilot had begun',
+      job(),
+      [pod('Failed', { containers: [waiting('ContainerCreating'), ended(1, 'Error', 'log')] })],
+      'failed Failed k8s-container-beside-failed',
+    ],
+    [
+      'c09: a deadline that passed once the pilot had ended with 0',
+      failedJob('BackoffLimitExceeded'),
+      [
+        pod('Failed', {
+          reason: 'DeadlineExceeded',
+          containers: [ended(0), later(ended(137, 'Error', 'log'))],
+        }),
+      ],
+      'finished PilotEnded',
+    ],
+    [
+      'c09: an eviction once the pilot had ended with 0',
+      job(),
+      [
+        pod('Failed', {
+          reason: 'Evicted',
+          conditions: [
+            condition('DisruptionTarget', 'TerminationByKubelet', { lastTransitionTime: at(500) }),
+          ],
+          containers: [ended(0), later(ended(137, 'Error', 'log'))],
+        }),
+      ],
+      'finished PilotEnded',
+    ],
+    [
+      'a pilot that the deadline told to end, and that did so with 0, beside another container',
+      job([
+        condition('FailureTarget', 'DeadlineExceeded', { lastTransitionTime: at(60) }),
+        condition('Failed', 'DeadlineExceeded'),
+      ]),
+      [pod('Failed', { reason: 'DeadlineExceeded', containers: [ended(0), ended(137, 'Error', 'log')] })],
+      'failed DeadlineExceeded walltime',
+    ],
+    [
+      'a pilot alone that an eviction told to end, and that did so with 0',
+      job(),
+      [pod('Failed', { reason: 'Evicted', containers: [ended(0)] })],
+      'failed Evicted k8s-evicted',
+    ],
+    [
+      'c04: a virtual node whose site did not take the Pod',
+      job(),
+      [pod('Failed', { reason: 'ProviderFailed', containers: [ended(1, 'ProviderFailed')] })],
+      'failed ProviderFailed k8s-rejected-by-node',
+    ],
+    [
+      'c05: a virtual node whose site no longer knows the Pod',
+      job(),
+      [pod('Failed', { reason: 'NotFound', containers: [ended(-137, 'NotFound')] })],
+      'failed NotFound k8s-node-lost',
     ],
     [
       'a companion that failed beside a pilot that ended with 0 after a child was killed for memory',
       job(),
       [pod('Failed', { containers: [ended(0, 'OOMKilled'), ended(1, 'Error', 'log')] })],
-      'failed OOMKilled k8s-container-beside-failed',
+      'finished PilotEnded',
     ],
     [
       'a container nobody knows the end of',
@@ -675,6 +738,57 @@ describe('waiting', () => {
       expect(state.verdict).to.equal(undefined);
       expect(state.lookAgainAt).to.equal(undefined);
     }
+  });
+
+  it('c11: in the batch queue behind a virtual node waits until podQueueTimeLimit, and not for a volume', () => {
+    const creating = { containers: [waiting('ContainerCreating')] };
+    const tolerations = [{ key: 'virtual-node.interlink/no-schedule', operator: 'Exists' }];
+    const queued = [
+      pod('Pending', { ...creating, reason: 'Waiting for init containers' }),
+      { ...pod('Pending', creating), spec: { ...pod('Pending', creating).spec, tolerations } },
+    ];
+    for (const one of queued) {
+      const { observation, verdict } = look(job(), [one], 5 * 3600);
+      expect([observation.nativeStatus, verdict]).to.deep.equal(['QueuedAtSite', undefined]);
+      const late = look(job(), [one], 172_900).verdict;
+      expect(late?.observation.error?.code).to.equal('k8s-queue-time');
+    }
+    expect(look(job(), [pod('Pending', creating)], 5 * 3600).verdict?.observation.error?.code).to.equal(
+      'k8s-not-starting',
+    );
+  });
+
+  it('c04, c05: of a virtual node there is no exit status of a pilot, and no start of one that was refused', () => {
+    const refused = pod('Failed', { reason: 'ProviderFailed', containers: [ended(1, 'ProviderFailed')] });
+    const lost = pod('Failed', { reason: 'NotFound', containers: [ended(-137, 'NotFound')] });
+    for (const one of [refused, lost]) {
+      const { observation } = look(job(), [one], 100, { payloadType: 'atlas_pilot_wrapper' });
+      expect(observation).to.not.have.property('exitCode');
+      expect(observation.error?.message).to.not.match(/wrapper|signal|exit status/);
+    }
+  });
+
+  it('c09: for a container beside an ended pilot has an end: after 10 minutes that of the pilot counts', () => {
+    const beside = (exit: number) => [pod('Running', { containers: [ended(exit), running('log')] })];
+    const endedAt = look(job(), beside(0)).lookAgainAt! - 600_000;
+    const secondsOf = (time: number) => (time - ms(0)) / 1000;
+    expect(look(job(), beside(0), secondsOf(endedAt) + 599).verdict).to.equal(undefined);
+    const { verdict, observation } = look(job(), beside(0), secondsOf(endedAt) + 600);
+    expect(observation.status).to.equal('running');
+    expect(verdict?.observation).to.include({ status: 'finished', exitCode: 0, endTime: endedAt });
+    const failed = look(job(), beside(64), secondsOf(endedAt) + 600).verdict?.observation;
+    expect(failed).to.include({ status: 'failed', exitCode: 64 });
+    expect(failed?.error?.code).to.equal('exit-status');
+    // Another Pod of a Job with `parallelism`, and a kubelet that starts the pilot again.
+    const [one] = beside(0);
+    const other = pod('Running', { name: 'factory-1-other', created: 0, containers: [running()] });
+    expect(look(job(), [other, one!], secondsOf(endedAt) + 600).verdict).to.equal(undefined);
+    const [again] = beside(64);
+    const repeated = { ...again, spec: { ...again!.spec, restartPolicy: 'OnFailure' } };
+    expect(look(job(), [repeated], secondsOf(endedAt) + 600).verdict).to.equal(undefined);
+    // The others of its completions are still to come.
+    const many = { ...job(), spec: { ...job().spec, completions: 2 } };
+    expect(look(many, beside(0), secondsOf(endedAt) + 600).verdict).to.equal(undefined);
   });
 
   it('in another cluster has no limit: c06, three days in the one that MultiKueue chose', () => {

@@ -451,11 +451,18 @@ describe("a worker's Job", () => {
     expect(job.spec.template.metadata?.annotations).to.include({ 'thresher/stdOut': url });
   });
 
-  it("writes to the log address of its queue before that of the settings, with this machine's short name", () => {
-    const options = optionsOf(
-      { logBaseURL: 'https://$hostname/logs' },
-      { logServer, hostname: 'host1.site.org' },
-    );
+  it('writes to the address of the settings before logBaseURL, as Harvester does, and to its own option before both', () => {
+    const { log, ...own } = { log: { logBaseURL: 'https://log' }, logs_frontend_w: 'https://own' };
+    const placesOf = (config: Readonly<Record<string, unknown>>) => {
+      const job = fill(template(), worker, optionsOf(config, { logServer }));
+      return ['logs_frontend_w', 'logs_frontend_r'].map((name) => valueOf(job, name)?.value);
+    };
+    expect(placesOf(log)).to.deep.equal([logServer.write, logServer.read]);
+    expect(placesOf({ ...log, ...own })).to.deep.equal(['https://own', logServer.read]);
+  });
+
+  it("writes to logBaseURL of its queue where the settings name no log server, with this machine's short name", () => {
+    const options = optionsOf({ logBaseURL: 'https://$hostname/logs' }, { hostname: 'host1.site.org' });
     const job = fill(template(), worker, options);
     expect(valueOf(job, 'logs_frontend_w')?.value).to.equal('https://host1/logs');
     expect(placeholdersOf(worker, options).hostname).to.equal('host1');
