@@ -138,7 +138,7 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
     const cric = (values: JsonObject) => {
       const said = use && cricOptionsOf(name, values, use);
       if (said === undefined) return undefined;
-      problems.push(...said.problems);
+      for (const one of said.problems) problems.push(one);
       ofCric.push(name);
       return said.options;
     };

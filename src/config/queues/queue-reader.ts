@@ -74,6 +74,8 @@ export class QueueReader {
   /** Which plugin each section resolved to; for `thresher explain`. */
   readonly plugins: ChosenPlugins = {};
   readonly #problems: Problem[] = [];
+  /** Place and message of each of them. */
+  readonly #told = new Set<string>();
   /** Its credential managers, as far as thresher has them and their options are right. */
   readonly managers: CredentialManagerChoice[] = [];
   readonly #queue: MergedQueue;
@@ -376,7 +378,9 @@ export class QueueReader {
     const { file, pointer: source, line, url } = this.#queue.placeOf(pointer);
     const message = withUrl(said, url);
     // An option of `common` reaches several sections: it is named once.
-    if (this.#problems.some((other) => other.pointer === source && other.message === message)) return;
+    const key = `${source}\n${message}`;
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
     // A value from a template is named with the queue it spoils: the same line may be right for another.
     const { name: queue } = this.#queue;
     const about = subject === undefined ? {} : { subject };

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import pMap from 'p-map';
+import { nextTurn } from '../../util/clock.ts';
 import { fromPointer, type Located, type Problem } from '../../util/located.ts';
 import { similar } from '../../util/nearest.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
@@ -90,8 +91,11 @@ export async function readQueueFile(
   const found =
     located.value === undefined ? located.problems : [...located.problems, ...ofCache, ...merged.problems];
   const ofFile = found.map((problem) => withQueue(problem, names));
-  const judge = (name: string): Promise<QueueVerdict> | QueueVerdict => {
-    const before = ofFile.filter(({ queue }) => queue === name);
+  const byQueue = Map.groupBy(ofFile, ({ queue }) => queue);
+  const judge = async (name: string): Promise<QueueVerdict> => {
+    // Thousands of queues, each a moment: all else has its turn between them.
+    await nextTurn();
+    const before = byQueue.get(name) ?? [];
     const queue = known.get(name);
     if (queue === undefined) return { name, state: stateOf(before), problems: before };
     const lacks = lacking !== undefined && mayNeedCric(queue, catalogue) ? [{ ...lacking, queue: name }] : [];
@@ -99,7 +103,7 @@ export async function readQueueFile(
   };
   const verdicts = await pMap([...names].filter(wanted), judge, { concurrency: judgedAtOnce });
   const ofNoQueue = [
-    ...ofFile.filter(({ queue }) => queue === undefined),
+    ...(byQueue.get(undefined) ?? []),
     ...(isObject(located.value) ? unknownNames(options, names, merged.templates, located) : []),
   ];
   return {

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { deepestEntry, writeEntryLines } from '../../config/cric/entry-lines.ts';
 import type { CacheUse } from '../../config/settings/cache-items.ts';
 import { fileKinds } from '../../util/file-kinds.ts';
-import { isDeeper, isObject, type JsonObject } from '../../util/json.ts';
+import { hasMoreValues, isDeeper, isObject, type JsonObject } from '../../util/json.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
 /** How a fetched file is judged. */
@@ -21,6 +21,14 @@ export interface Asked {
   };
 }
 
+/** CRIC has thousands of queues, and each look at the kept file goes over the names of all. */
+const mostEntries = 20_000;
+/** Values in one file. The 10 MB of ATLAS have less than a million. */
+const mostValues = 3_000_000;
+/** Characters of a name: those of PanDA have at most 60. */
+const longestName = 200;
+/** Entries left out whose names are kept for the log. */
+const mostNamed = 20;
 /** Fewer queues may well become less than half of them in one day. */
 const fewEntries = 10;
 
@@ -46,14 +54,19 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
   if (!isObject(value)) throw wrong(name, 'holds no object { "QUEUE": { ... }, ... }');
   const entries = new Map<string, JsonObject>();
   const leftOut: string[] = [];
+  const count = Object.keys(value).length;
+  if (count > mostEntries) throw wrong(name, `has ${count} entries; ${mostEntries} can be taken`);
   for (const [key, entry] of Object.entries(value)) {
     const why = whyLeftOut(entry, use);
-    if (why !== undefined || !isObject(entry)) {
-      leftOut.push(`${fromOutside(key).slice(0, 100)} (${why ?? ''})`);
+    const { panda_resource: resource } = isObject(entry) ? entry : {};
+    const queue = use === 'queue-data' && typeof resource === 'string' ? resource : key;
+    const isLong = use === 'queue-data' && queue.length > longestName;
+    if (why !== undefined || isLong || !isObject(entry)) {
+      const because = why ?? `its name has more than ${longestName} characters`;
+      leftOut.push(leftOut.length < mostNamed ? `${fromOutside(key).slice(0, 100)} (${because})` : '');
       continue;
     }
-    const { panda_resource: resource } = entry;
-    entries.set(use === 'queue-data' && typeof resource === 'string' ? resource : key, entry);
+    entries.set(queue, entry);
   }
   if (entries.size === 0) throw wrong(name, 'holds no queue');
   if (before !== undefined && before.entries >= fewEntries && entries.size * 2 < before.entries)
@@ -92,8 +105,11 @@ function isOfCric({ panda_resource: resource, status }: JsonObject): boolean {
 function parsed(bytes: Buffer, name: string): unknown {
   if (bytes.length === 0) throw wrong(name, 'is empty');
   if (!isUtf8(bytes)) throw wrong(name, 'is no text in UTF-8');
+  const text = bytes.toString('utf8');
+  // Each may take a hundred times the memory of its text.
+  if (hasMoreValues(text, mostValues)) throw wrong(name, `has more than ${mostValues} values`);
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return JSON.parse(text);
   } catch (error) {
     throw wrong(name, `is no JSON: ${fromOutside(messageOf(error)).slice(0, 200)}`);
   }

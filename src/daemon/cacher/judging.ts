@@ -6,8 +6,8 @@ import { type Asked, type Taken, takeFile } from './forms.ts';
 
 /** Smaller files are judged at once, bytes: a thread takes longer to begin. */
 const threadFrom = 512 * 1024;
-/** A file of 64 MB needs a tenth of this. It bounds a file whose JSON is all small parts. */
-const mostMemoryMb = 2048;
+/** For the largest file, with the bounds of forms.ts. */
+const mostMemoryMb = 1024;
 
 type Answer =
   | (Omit<Taken, 'kept'> & { readonly kept: Uint8Array })

@@ -3,6 +3,9 @@ import type { Log } from '../../plugins/contracts/index.ts';
 import type { Problem } from '../../util/located.ts';
 import { whyNot } from './queue-reports.ts';
 
+/** Lines for problems of one kind in one file: a file of another's may have any number. */
+const mostLines = 100;
+
 /**
  * Logs what was found in the queue file. An incomplete queue is one line with all that is missing, and notices on single
  * queues are for who looks closer: a file of sixty queues would otherwise bury its mistakes.
@@ -10,13 +13,26 @@ import { whyNot } from './queue-reports.ts';
 export function logProblems(log: Log, { problems, verdicts, incomplete }: QueueFileResult): void {
   // Queues have options that do nothing from their template, or from each other: one line says it for all of them.
   const told = new Set<string>();
+  const counts = new Map<string, number>();
   for (const problem of problems) {
     const { file, queue, severity, code, message } = problem;
     const missing = severity === 'error' && queue !== undefined && incomplete.includes(queue);
     const key = JSON.stringify([file, code, message]);
     if (missing || (code === 'option-without-effect' && told.has(key))) continue;
     told.add(key);
-    logProblem(log, problem);
+    const kind = JSON.stringify([file, code]);
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    if (count <= mostLines) logProblem(log, problem);
+  }
+  for (const [kind, count] of counts) {
+    if (count <= mostLines) continue;
+    const [file, code] = JSON.parse(kind) as readonly string[];
+    log.warn('more of these in the configuration: see `thresher check-config`', {
+      file,
+      code,
+      count: count - mostLines,
+    });
   }
   for (const verdict of verdicts) {
     if (verdict.state !== 'incomplete') continue;

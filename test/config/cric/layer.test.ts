@@ -209,6 +209,12 @@ describe('the CEs of a queue by CRIC', () => {
     return ceList;
   };
 
+  it('hole 8: are told of by the first mistakes and the number of the others, however many there are', () => {
+    const { problems } = layerOf({ queues: Array(300_000).fill(1) }, htcondor());
+    expect(problems).to.have.length.below(25);
+    expect(problems.at(-1)?.message).to.match(/^29\d{4} further remarks on values of the entry in CRIC/);
+  });
+
   it('are those with an endpoint and a flavour that HTCondor speaks, in any case of letters', () => {
     const queues = [
       {

@@ -53,6 +53,20 @@ function valuesOf(files: Files) {
   return merge(files).queues.find(({ name }) => name === 'Q')?.values;
 }
 
+describe('hole 8: a cache of CRIC that another one filled', () => {
+  it('is told of by its first mistakes, however many queues or values are wrong', () => {
+    const wrong = { Q: ours({}, { queues: Array(200_000).fill(1) }) };
+    const local = {
+      Q: { ...named('x'), submitter: { ...submitter(), name: 'HTCondorSubmitter', useCRICGridCE: true } },
+    };
+    expect(merge({ local, cric: wrong }).problems.length).to.be.below(60);
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`Q${at}`, ours()]));
+    // Each of them is a queue of ours, which goes on as it was.
+    const refused = merge({ cric: many }).problems.filter(({ code }) => code === 'cric-template');
+    expect(new Set(refused.map(({ queue }) => queue)).size).to.equal(20_000);
+  });
+});
+
 const template = { 'production.pull': { isTemplateQueue: true, ...named('local template') } };
 const remoteTemplate = { 'production.pull': { isTemplateQueue: true, ...named('remote template') } };
 const uses = { templateQueueName: 'production.pull' };

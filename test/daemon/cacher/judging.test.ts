@@ -31,9 +31,10 @@ const bulky = (index: number) => ({
 
 describe('a fetched file', () => {
   it('hole 8: refuse what would be kept as more than can be read', async () => {
-    const tiny = `{${Array.from({ length: 1_100_000 }, (_, at) => `"${at}":{"status":""}`).join()}}`;
-    expect(await refusal(Buffer.from(tiny), asked('queue-data'))).to.match(
-      /has 1100000 entries, \d+ bytes as they are kept; 67108864 can be read$/,
+    const large = `{"status":"","text":"${'x'.repeat(950_000)}"}`;
+    const all = `{${Array.from({ length: 75 }, (_, at) => `"${at}":${large}`).join()}}`;
+    expect(await refusal(Buffer.from(all), asked('queue-data'))).to.match(
+      /has 75 entries, \d+ bytes as they are kept; 67108864 can be read$/,
     );
   });
 
@@ -111,6 +112,28 @@ describe('a fetched file', () => {
     } finally {
       JSON.parse = parse;
     }
+  });
+
+  it('hole 8: of hundreds of thousands of queues is refused, since each look would go over all of them', async () => {
+    const queue = { panda_resource: 'Q' };
+    const bytes = json(Object.fromEntries(Array.from({ length: 20_001 }, (_, at) => [`N${at}`, queue])));
+    expect(await refusal(bytes, asked('queue-data'))).to.equal(
+      'cache-form: FILE of URL has 20001 entries; 20000 can be taken',
+    );
+  });
+
+  it('hole 8: of millions of values is refused before they take memory, and names of any length are left out', async () => {
+    const many = Buffer.from(`{"Q":{"panda_resource":"Q","list":[${'{},'.repeat(3_000_000)}1]}}`);
+    expect(await refusal(many, asked('queue-data'))).to.equal(
+      'cache-form: FILE of URL has more than 3000000 values',
+    );
+    const long = 'x'.repeat(8000);
+    const { leftOut, entries } = await judgeFile(
+      json({ [long]: { status: 'online' }, A: { panda_resource: long }, B: { panda_resource: 'B' } }),
+      asked('queue-data'),
+    );
+    expect([leftOut.length, entries]).to.deep.equal([2, 1]);
+    expect(leftOut[0]).to.match(/^x{100} \(its name has more than 200 characters\)$/);
   });
 
   it('of 20 MB that is half is refused by its thread as any other', async () => {

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import type { QueueFileResult } from '../../../src/config/queues/queues.ts';
+import { logProblems } from '../../../src/daemon/reports/problem-log.ts';
 import { QueueReports } from '../../../src/daemon/reports/queue-reports.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { configOf } from '../../support/samples.ts';
+import { configOf, recordingLog } from '../../support/samples.ts';
 
 const full = { code: 'queue-limit', message: 'full' };
 const note = (message: string) => ({ code: 'reload-refused', message });
@@ -15,6 +16,16 @@ const problem = (queue: string | undefined, line: number, message: string) => ({
   line,
   message,
   ...(queue !== undefined && { queue }),
+});
+
+describe('what is wrong in a queue file', () => {
+  it('hole 8: is in the log once for each of the first hundred of a kind, and then as their number', () => {
+    const log = recordingLog();
+    const problems = Array.from({ length: 5000 }, (_, at) => problem(`Q${at}`, at, `mistake ${at}`));
+    logProblems(log, { problems, verdicts: [], incomplete: [] } as unknown as QueueFileResult);
+    expect(log.lines).to.have.length(101);
+    expect(log.lines.at(-1)?.facts).to.deep.equal({ file: 'queues.json', code: 'wrong-type', count: 4900 });
+  });
 });
 
 describe('reports of queues', () => {
