@@ -52,6 +52,7 @@ export function payloadProblems(payload: unknown): readonly PayloadProblem[] {
     ...envProblems(payload['env']),
     ...submitProblems(payload['submit']),
     ...outputProblems(payload['output']),
+    ...imageProblems(payload['image']),
   ];
   return problems.length > 0 ? problems : sizeProblems(payload);
 }
@@ -120,6 +121,11 @@ function submitProblems(submit: unknown): PayloadProblem[] {
   return Object.entries(submit).flatMap(([key, value]) => textProblems(`/submit/${escaped(key)}`, value));
 }
 
+function imageProblems(image: unknown): PayloadProblem[] {
+  if (image === undefined || typeof image === 'boolean') return [];
+  return [wrong('/image', `it is ${kindOf(image)}; it must be true or false`)];
+}
+
 function outputProblems(output: unknown): PayloadProblem[] {
   if (output === undefined || typeof output === 'boolean' || output === 'template') return [];
   return [wrong('/output', `it is ${kindOf(output)}; it must be true, false or "template"`)];
@@ -174,7 +180,7 @@ function nameProblems(name: unknown, at: string): PayloadProblem[] {
   if (parts.some((part) => part === '.' || part.startsWith('..')))
     // Kubernetes keeps names with two leading dots for itself.
     return [wrong(at, `${is}; no part may be "." or begin with ".."`)];
-  const longest = Math.max(...parts.map(bytesOf));
+  const longest = parts.reduce((most, part) => Math.max(most, bytesOf(part)), 0);
   if (longest > payloadBounds.nameBytes)
     return [
       wrong(at, `${is}; a part of it has ${longest} bytes, and ${payloadBounds.nameBytes} are allowed`),
@@ -233,7 +239,7 @@ function sizeProblems({
   const contents = files.map(({ name, content }) => bytesOf(name) + contentBytes(content));
   const all = words + pairs(values) + pairs(submit) + sum(contents);
   if (all <= bytes) return [];
-  const largest = contents.indexOf(Math.max(...contents));
+  const largest = contents.reduce((at, size, index) => (size > (contents[at] ?? 0) ? index : at), 0);
   const message = `the payload has ${all} bytes, and ${bytes} (1 MiB) are allowed; its largest file, ${quoted(files[largest]?.name ?? '')}, has ${contentBytes(files[largest]?.content ?? '')}: let the worker fetch it`;
   return [tooLarge('/files', message)];
 }

@@ -30,6 +30,9 @@ export interface PayloadFile {
  *   until the source took it. With `false` nothing comes back that the template does not list. On HTCondor alone. `output: 'template'`
  *   says that the source needs what the template brings back: HTCondor keeps the job until that has come, for 10 days at most.
  *
+ * - `image: true`: the whole worker runs in the image `values.image`, or on Kubernetes in that of the template. A template of a bare machine refuses
+ *   the worker.
+ *
  * No shell reads any of it: each value reaches the worker as it is. A secret belongs in a file. `payload-check.ts` has the bounds.
  */
 export interface Payload {
@@ -39,10 +42,11 @@ export interface Payload {
   readonly env?: Readonly<Record<string, string>>;
   readonly submit?: Readonly<Record<string, string>>;
   readonly output?: boolean | 'template';
+  readonly image?: boolean;
 }
 
 /** The parts that a worker gets on every backend. */
-export const commonParts = ['values', 'files', 'argv', 'env'] as const;
+export const commonParts = ['values', 'files', 'argv', 'env', 'image'] as const;
 /** The parts of a payload. A submitter's definition names those that its workers can get. */
 export const payloadParts = [...commonParts, 'submit', 'output'] as const;
 export type PayloadPart = (typeof payloadParts)[number];
@@ -50,6 +54,8 @@ export type PayloadPart = (typeof payloadParts)[number];
 /** The parts that a payload has: an empty one counts as none. */
 export function partsOf(payload: Payload): readonly PayloadPart[] {
   return payloadParts.filter((part) =>
-    part === 'output' ? payload.output === true : Object.keys(payload[part] ?? {}).length > 0,
+    part === 'output' || part === 'image'
+      ? payload[part] === true
+      : Object.keys(payload[part] ?? {}).length > 0,
   );
 }

@@ -34,6 +34,11 @@ const mistakes: readonly (readonly [what: string, payload: unknown, said: RegExp
     { files: [file('ü'.repeat(128))] },
     /a part of it has 256 bytes, and 255 are allowed/,
   ],
+  [
+    'a name of very many parts',
+    { files: [file('a/'.repeat(250_000) + 'b')] },
+    /it has 500001 bytes, and 1000/,
+  ],
   ['a long path', { files: [file(Array(6).fill('n'.repeat(200)).join('/'))] }, /it has 1205 bytes, and 1000/],
   ['one name twice', { files: [file('a'), file('a')] }, /files\/1\/name: files 0 and 1 have one name, "a"/],
   ['a file and its directory', { files: [file('a'), file('a/b')] }, /"a" is a file, and "a\/b" needs/],

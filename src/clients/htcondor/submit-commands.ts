@@ -92,7 +92,8 @@ function valueRefusal(key: string, value: string): string | undefined {
     return `its value is ${shown(value)}; it must be a whole number of seconds`;
   if (/[\u0000-\u0008\u000a-\u001f\u007f\u0085\u2028\u2029]/.test(value) || !value.isWellFormed())
     return 'its value has a control character; it must be one line of text';
-  if (value.endsWith('\\'))
+  // HTCondor trims a line before it looks for it.
+  if (/\\\s*$/.test(value))
     return 'its value ends with a backslash, by which the next line would be a part of it';
   const macro = (/\$\$/.exec(value) ?? /\$\w*\(/.exec(value.replaceAll(ownNumbers, '')))?.[0];
   if (macro === undefined) return formRefusal(key.toLowerCase(), value);

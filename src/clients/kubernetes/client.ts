@@ -1,3 +1,4 @@
+import { hidden } from '../../util/secrets.ts';
 import { continueIn, bounds, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
 import type {
   AnswerOptions,
@@ -294,9 +295,30 @@ export class KubernetesClient {
   }
 
   async #call(request: Request): Promise<object> {
-    const answer = await this.#requests.send(request);
-    return parse(answer.body, this.#requests.asked(request));
+    try {
+      const answer = await this.#requests.send(request);
+      return parse(answer.body, this.#requests.asked(request));
+    } catch (error) {
+      throw withoutValues(error, request);
+    }
   }
+}
+
+/** Letters of a value of a Secret by which it is found again, also where it was cut off. */
+const found = 12;
+
+/** A webhook that refuses a Secret may repeat it. */
+function withoutValues(error: unknown, { path, content }: Request): unknown {
+  if (!/\/secrets(\/|$)/.test(path) || content === undefined || !(error instanceof Error)) return error;
+  const { data } = JSON.parse(content.text) as { readonly data?: Readonly<Record<string, unknown>> };
+  for (const value of Object.values(data ?? {})) {
+    if (typeof value !== 'string' || value.length < found) continue;
+    const pieces = error.message.split(value.slice(0, found));
+    error.message = pieces
+      .map((piece, at) => (at === 0 ? piece : piece.replace(/^[\w+/=-]*/, hidden)))
+      .join('');
+  }
+  return error;
 }
 
 function objectTooLarge(path: string, cause: KubernetesError): KubernetesError {

@@ -12,13 +12,21 @@ export interface PayloadRefusal {
 /**
  * Why no attempt at this worker can succeed, by its payload and the values that its queue's template names; undefined: nothing
  * speaks against it. A submitter rejects such a worker for good, before anything is written or sent.
+ * @param imageKeys those of them by which the template names the image that the whole worker runs in; absent: every worker runs in an image
  */
 export function payloadRefusal(
   { payload, queue }: WorkerToStart,
   templateKeys: ReadonlySet<string>,
+  imageKeys?: ReadonlySet<string>,
 ): PayloadRefusal | undefined {
   const [problem] = payload === undefined ? [] : payloadProblems(payload);
   if (problem !== undefined) return { code: problem.code, message: problem.message };
+  // Outside of an image it would see the files of other users.
+  if (payload?.image === true && imageKeys?.has('image') === false)
+    return {
+      code: 'payload-value-missing',
+      message: `the worker is to run in the image of its payload, and the template of ${queue} has no image \${payload.image}`,
+    };
   const missing = [...templateKeys].filter((key) => !Object.hasOwn(payload?.values ?? {}, key));
   if (missing.length === 0) return undefined;
   const has = payload === undefined ? 'the worker has no payload' : 'the payload has no such value';

@@ -166,7 +166,7 @@ export class LocalSubmitter implements Submitter {
     signal: AbortSignal,
   ): Promise<SubmitOutcome> {
     if (signal.aborted) return rejected('shutting-down', 'the daemon stops');
-    const error = payloadRefusal(worker, payloadKeysOf(template));
+    const error = payloadRefusal(worker, payloadKeysOf(template), new Set());
     if (error !== undefined) return { kind: 'rejected', permanent: true, error };
     const cpu = template.cpu ?? worker.requirements.nCore;
     const memory = template.memory ?? worker.requirements.minRamCount;

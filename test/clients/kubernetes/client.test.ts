@@ -203,6 +203,25 @@ describe('a client of the Kubernetes API', () => {
     expect(server.requests).to.have.length(1);
   });
 
+  it('hole 3: shows nothing of a Secret that a webhook repeats when it refuses it, whole or cut off', async () => {
+    const value = Buffer.from('the password of this and of that').toString('base64');
+    const pem = Buffer.from('-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----\n').toString(
+      'base64',
+    );
+    const secret = { metadata: { name: 's' }, data: { word: value, key: pem, short: 'YQ==' } };
+    const says = `denied the request: {"word":"${value}","key":"${pem}"} and ${value.slice(0, 20)}`;
+    server.always(status(403, 'Forbidden', says));
+    const secrets = '/api/v1/namespaces/n/secrets';
+    const errors = [
+      await failure(connect().create(secrets, secret, { signal })),
+      await failure(connect().patch(`${secrets}/s`, secret, { kind: 'merge', signal })),
+    ];
+    for (const { message } of errors) {
+      expect(message).to.contain('denied the request: {"word":"(hidden)","key":"(hidden)"} and (hidden)');
+      expect(message).to.not.contain(value.slice(0, 16));
+    }
+  });
+
   it('hole 8: takes no more of an answer than an API server would say', async () => {
     const endless =
       (code: number): Respond =>

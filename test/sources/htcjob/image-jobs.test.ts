@@ -59,9 +59,10 @@ describe('the payload of a job of an HTCJob', () => {
     ...['../dir_7', 'instance://other', 'docker-daemon://a', 'file:///etc'].map(
       (image) => ['singularity', image] as const,
     ),
-    ...['/etc/shadow', './secret', '../secret', 'a/../../secret', 'file:///etc/shadow'].map(
-      (image) => ['container', image] as const,
-    ),
+    ...[
+      ...['/etc/shadow', './secret', '../secret', 'a/../../secret', 'file:///etc/shadow'],
+      ...['a.sif,/etc/passwd', 'https://a.org/a.sif,/etc/passwd,https://a.org/a.sif', 'https://a,docker://b'],
+    ].map((image) => ['container', image] as const),
   ];
   for (const [runtime, image] of elsewhere)
     it(`hole 2: is refused for the image ${image} of ${runtime}, which may show other jobs or the machine`, () => {
@@ -92,6 +93,11 @@ describe('the payload of a job of an HTCJob', () => {
     expect(found('none', { runtimes: ['none'] })).to.deep.equal([]);
     expect(found('none', { runtime: 'none', runtimes: [] })).to.deep.equal([]);
     expect(found('apptainer', { runtime: 'none', runtimes: [] })).to.have.length(1);
+  });
+
+  it('hole 2: says of jobs in a container that nothing of them may run outside of it', () => {
+    const of = (runtime: Runtime) => payloadOf(htcJob({ script, runtime }), 0, { runtime }).image;
+    expect([of('container'), of('apptainer'), of('none')]).to.deep.equal([true, undefined, undefined]);
   });
 
   it('hole 2: gets no further job where an earlier version, or other settings, took what is refused now', () => {

@@ -52,6 +52,7 @@ export function describeBatch(
 ): DescribedBatch {
   const rejected = new Map<number, WorkerError>();
   let keys: ReadonlySet<string>;
+  let images: ReadonlySet<string>;
   let statements: readonly Statement[];
   try {
     const ofQueue = [...template.statements, ...accountOf(template, options.config)];
@@ -60,6 +61,7 @@ export function describeBatch(
     const leaves = workers[0]?.payload?.output;
     const usual = typeof leaves === 'boolean' ? withLeftOutput(all, leaves) : all;
     keys = payloadKeysOf(usual);
+    images = payloadKeysOf(usual.filter((one) => one.kind === 'command' && isImage.test(one.key)));
     statements =
       options.bundleOf === undefined ? usual : withBundle(usual, { spooled: options.config.useSpool });
   } catch (error) {
@@ -69,7 +71,7 @@ export function describeBatch(
   }
   const rendered = workers.flatMap((worker) => {
     const refusal =
-      keys.size === 0 && worker.payload === undefined ? undefined : payloadRefusal(worker, keys);
+      keys.size === 0 && worker.payload === undefined ? undefined : payloadRefusal(worker, keys, images);
     if (refusal !== undefined) {
       rejected.set(worker.workerId, refusal);
       return [];
@@ -113,6 +115,9 @@ export function describeBatch(
   return { description, workers: described, rejected };
 }
 
+/** Commands whose value is the image that a job runs in. */
+const isImage = /^(container|docker)_?image$|^(\+|my\.)(singularity|container|docker)image$/i;
+
 /** The keys of payload values that a template names. */
 export function payloadKeysOf(statements: readonly Statement[]): ReadonlySet<string> {
   const names = statements.flatMap((one) => (one.kind === 'command' ? one.names : []));
@@ -155,7 +160,8 @@ function renderAll(statements: readonly Statement[], values: Values): string[] {
 
 /** @throws ThresherError `htcondor-value` for a text that its line does not end. */
 function whole(key: string, text: string): string {
-  if (!text.endsWith('\\')) return text;
+  // HTCondor trims a line before it looks for it.
+  if (!text.trimEnd().endsWith('\\')) return text;
   const message = `${key} ends with a backslash, by which the next line would become a part of it`;
   throw new ThresherError('htcondor-value', message);
 }

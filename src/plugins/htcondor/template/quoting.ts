@@ -23,7 +23,8 @@ export type Context =
 
 const expressions =
   /^(\+|my\.)|^(requirements|rank|periodic_\w+|on_exit_\w+|request_gpus|require_gpus|leave_in_queue|next_job_start_delay|cron_\w+|deferral_\w+)$/i;
-const lists = /^transfer_(input|output|checkpoint)_files$/i;
+/** HTCondor puts an image among the files that it transfers, too. */
+const lists = /^transfer_?(input|output|checkpoint)_?files$|^(container|docker)_?image$/i;
 const words = /^(arguments|args|environment|env)$/i;
 
 export function isExpression(key: string): boolean {

@@ -104,6 +104,8 @@ export class ImageJobs implements JobMaker {
       },
       ...(submit !== undefined && { submit }),
       output: spec.output !== undefined,
+      // Where HTCondor makes no container of it, it would run on the bare machine.
+      ...((spec.runtime ?? usual) === 'container' && { image: true }),
     };
   }
 
@@ -196,12 +198,14 @@ const schemes: readonly string[] = ['docker', 'oras', 'library', 'shub', 'https'
 function imageProblems(image: string, runtime: Runtime, imagePaths: readonly string[]): SpecProblem[] {
   const at = '/spec/script/image';
   const wrong = (message: string) => [problem(at, `the image is ${JSON.stringify(image)}; ${message}`)];
-  if (!/^[A-Za-z0-9_./][^\s\u0000-\u001f\u007f]*$/.test(image))
+  // HTCondor puts the image of a container into a list of files, which a comma divides.
+  if (!/^[A-Za-z0-9_./][^\s,\u0000-\u001f\u007f]*$/.test(image))
     return wrong(
-      'it must be a name, an address or a path without blanks, which begins with a letter, a digit, "_", "." or "/"',
+      'it must be a name, an address or a path without blanks and commas, which begins with a letter, a digit, "_", "." or "/"',
     );
   if (runtime === 'none') return [];
   const [scheme = '', ...rest] = image.split('://');
+  if (rest.length > 1) return wrong('an address has "://" once');
   if (rest.length > 0)
     return schemes.includes(scheme) ? [] : wrong(`an address must begin with one of ${schemes.join(', ')}`);
   const isPath = /^\.{0,2}\//.test(image);

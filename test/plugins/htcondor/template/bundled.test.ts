@@ -205,6 +205,33 @@ describe('a submit description with a payload', () => {
       }
     });
 
+    it('hole 2: refuses a worker that is to run in an image where the template does not name that as its image', () => {
+      const payload = { values: { word: 'centos', image: 'centos' }, image: true };
+      const codeOf = (text: string, one: object = payload) => described(text, one).rejected.get(7)?.code;
+      expect(codeOf(wrapper)).to.equal('payload-value-missing');
+      expect(codeOf(`${wrapper}+Image = "{payload.image}"\n`)).to.equal('payload-value-missing');
+      expect(codeOf(`${wrapper}universe = container\ncontainer_image = docker://{payload.image}\n`)).to.equal(
+        undefined,
+      );
+      expect(codeOf(wrapper, { ...payload, image: false })).to.equal(undefined);
+    });
+
+    it('hole 1: takes no image or file with a comma, which would be two files', () => {
+      const payload = { values: { image: 'a.sif,/etc/passwd' } };
+      for (const key of ['container_image', 'ContainerImage', 'transfer_input_files', 'TransferInputFiles'])
+        expect(
+          described(`${wrapper}${key} = {payload.image}\n`, payload).rejected.get(7)?.message,
+          key,
+        ).to.contain('has a comma');
+    });
+
+    it('hole 1: takes no value with a backslash at its end, also behind blanks', () => {
+      for (const word of ['x\\', 'x\\ ', 'x\\\t'])
+        expect(
+          described(`${wrapper}description = {payload.word}\n`, { values: { word } }).rejected.has(7),
+        ).to.equal(true);
+    });
+
     it('knows no other name with a dot', () => {
       for (const name of ['payload.', 'payload.1', 'payloads.x', 'worker.id'])
         expect(() => templateOf(`${wrapper}+x = "{${name}}"\n`), name).to.throw();

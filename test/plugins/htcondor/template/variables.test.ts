@@ -64,6 +64,17 @@ describe('variables that a submit description names', () => {
       );
     });
 
+  it('c15: may be called as a secret where they name the file of one', () => {
+    for (const name of ['SCITOKENS_FILE', 'IDTOKENS_FILE', 'BEARER_TOKEN_PATH', 'SECRET_DIR']) {
+      const variables = [{ name, line: 2, hasDefault: false }];
+      expect(said(`a = $ENV(${name})\n`, { [name]: '/run/secrets/file' })[0]).to.contain('variable-passed');
+      expect(passedVariables(variables, { [name]: '/run/x' })).to.deep.equal({ [name]: '/run/x' });
+      expect(said(`a = $ENV(${name}:/dev/null)\n`, {})[0]).to.contain('variable-passed');
+      for (const value of ['eyJhbGciOi.eyJzdWIi.c2ln', 'v4lue', '/key+and/more=='])
+        expect(passedVariables(variables, { [name]: value })).to.deep.equal({});
+    }
+  });
+
   it('may be those that a job usually needs', () => {
     const usual = [
       'HOME',
