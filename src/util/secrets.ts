@@ -39,6 +39,11 @@ const nameRules: readonly NameRule[] = [
     atEnd: /(auth|authori[sz]ation)$/i,
     why: 'is called as an authorization is',
   },
+  {
+    anywhere: /(?!)/,
+    atEnd: /(^|[^a-z])(authz|signature)$|[a-z]Signature$/i,
+    why: 'is called as what signs a URL is',
+  },
   { anywhere: /^NOTIFY_SOCKET$/, atEnd: /(?!)/, why: "belongs to the daemon's own service" },
 ];
 
@@ -73,6 +78,8 @@ interface Form {
 const text = String.raw`'(?:[^'\n]|'')*'|"(?:\\.|""|[^"\\\n])*"`;
 const word = String.raw`${text}|[^\s"';,&]+`;
 const pem = /-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g;
+/** The same in base64, wherever it begins among three bytes: an API server may repeat a Secret that it refused. */
+const pemInBase64 = /(LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO)[\w+/=-]*/g;
 const passwordInUrl = /(\b[a-z][a-z0-9+.-]{0,40}:\/\/[^\s/:@]*):[^\s/@]+@/gi;
 const authorization = /\b(bearer|basic)(\s+)(?!\(hidden\))[\w.~+/=-]+/gi;
 const header = new RegExp(
@@ -87,6 +94,7 @@ const assignment = /(?<![\w.-])([\w.-]+)([ \t]*)(?<![=!<>?])=(?![=?!])([ \t]*)/g
 /** Forms of secrets in a text; the order matters: what a form hides no later one takes apart. */
 const forms: readonly Form[] = [
   { why: 'holds a key or a certificate', hide: (text) => text.replace(pem, hidden) },
+  { why: 'holds a key or a certificate', hide: (text) => text.replace(pemInBase64, hidden) },
   { why: 'holds a token', hide: hideTokens },
   { why: 'holds a URL with a password', hide: (text) => text.replace(passwordInUrl, `$1:${hidden}@`) },
   { why: 'holds an authorization', hide: (text) => text.replace(authorization, `$1$2${hidden}`) },
@@ -119,8 +127,9 @@ export function maskText(text: string): string {
   return forms.reduce((shown, form) => form.hide(shown), text);
 }
 
-/** Why a variable is never passed to a job; undefined for one that may be. */
+/** Why a variable is never passed to a job; undefined for one that may be. The path of a secret is none. */
 export function whySecret(name: string, value: string | undefined): string | undefined {
+  if (/_(FILE|PATH|DIR|DIRECTORY)$/i.test(name) && /^(\/[^\s:=]*)?$/.test(value ?? '')) return undefined;
   const byName = nameRules.find(({ anywhere }) => anywhere.test(name));
   if (byName !== undefined) return byName.why;
   return value === undefined ? undefined : forms.find((form) => form.hide(value) !== value)?.why;
@@ -207,10 +216,10 @@ function hideTokens(text: string): string {
   let shown = '';
   let from = 0;
   for (let at = text.indexOf('eyJ'), next; at >= 0; at = text.indexOf('eyJ', next)) {
-    next = at + 1;
-    if (/\w/.test(text[at - 1] ?? '')) continue;
     next = endFrom(at);
-    if (text[next] !== '.' || next - at < 7) continue;
+    // The letters may stand in the middle of a name, too; the first word of a real token is longer.
+    const isInWord = /\w/.test(text[at - 1] ?? '');
+    if (text[next] !== '.' || next - at < (isInWord ? 15 : 7)) continue;
     const second = endFrom(next + 1);
     if (text[second] !== '.' || second - next < 5) continue;
     next = endFrom(second + 1);
@@ -228,7 +237,9 @@ function hideAssigned(text: string): string {
     const [whole, word = '', before = '', after = ''] = match;
     const start = match.index + whole.length;
     const name = word.replace(/^[^A-Za-z_]+/, '');
-    if (match.index < from || !isSecretName(name)) continue;
+    // Azure signs its URLs so. Elsewhere it is a signal.
+    const signs = name === 'sig' && /[?&]/.test(text[match.index - 1] ?? '');
+    if (match.index < from || !(signs || isSecretName(name))) continue;
     const pattern = before + after === '' ? wordHere : lineHere;
     pattern.lastIndex = start;
     const value = pattern.exec(text)?.[0] ?? '';

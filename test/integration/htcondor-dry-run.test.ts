@@ -131,6 +131,12 @@ describe('condor_submit -dry-run', () => {
     });
   }
 
+  it('hole 8: has nothing brought back but the words of the pilot, whose directory of logs it shares with others', async () => {
+    const [ad] = adsOf(await templateFrom(join(root, 'templates/htcondor/pilot.yaml')));
+    expect(ad?.TransferOutput).to.equal('""');
+    expect(stringOf(ad?.Out)).to.match(/\.out$/);
+  });
+
   it("asks for a worker's own cores, memory, disk and time", async () => {
     const ads = adsOf(await templateFrom(join(root, 'templates/htcondor/pilot.yaml')));
     expect(ads.map(({ RequestCpus }) => RequestCpus)).to.deep.equal(['1', '2', '3']);

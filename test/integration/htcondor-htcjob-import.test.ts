@@ -225,6 +225,11 @@ describe('thresher htcjob import', () => {
     expect(open).to.include({ active: 2, succeeded: 0, failed: 0 });
     // An import counts the results of ended jobs alone.
     await untilEnded(living);
+    const ids = new Set(living.map(({ jobId }) => jobId));
+    await until('thresher has heard of both ends', async () => {
+      const rows = (await site.workers()).filter(({ batchID }) => ids.has(batchID ?? ''));
+      return rows.length === ids.size && rows.every(({ endTime }) => endTime !== null);
+    });
     writeTable(results(living, 4, 7));
     const told = await imported();
     expect(told.status, told.said).to.equal(0);

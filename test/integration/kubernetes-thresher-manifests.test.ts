@@ -120,6 +120,16 @@ describe('the manifests of thresher', () => {
     expect(await kinds('sqlite')).to.deep.equal(sqlite);
   });
 
+  it('hole 6: give the next Pod on a volume the name of the machine that the former one had, and none to Pods side by side', async () => {
+    const hostnameOf = async (variant: Variant) => {
+      const { spec } = (await objectsOf(variant)).find(isDeployment) as unknown as {
+        readonly spec: { readonly template: { readonly spec: { readonly hostname?: string } } };
+      };
+      return spec.template.spec.hostname;
+    };
+    expect([await hostnameOf('base'), await hostnameOf('sqlite')]).to.deep.equal([undefined, 'thresher']);
+  });
+
   it('take other settings by new Pods, and other queues without', async () => {
     const names = async (variant: Variant) =>
       (await objectsOf(variant)).filter(isConfigMap).map(({ metadata }) => metadata.name);

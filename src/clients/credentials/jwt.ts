@@ -17,17 +17,14 @@ export interface TokenFacts {
   readonly digest: string;
 }
 
-/** Seconds since 1970, as far as there are dates. */
-const seconds = Type.Optional(Type.Number({ minimum: 0, maximum: 8.64e12 }));
-const Claims = Type.Object({
-  sub: Type.Optional(Type.String()),
-  iss: Type.Optional(Type.String()),
-  exp: seconds,
-  nbf: seconds,
-  iat: seconds,
-  scope: Type.Optional(Type.String()),
-  aud: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
-});
+/** Seconds since 1970, as far as there are dates. Some issuers write null for what they leave out. */
+const seconds = Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 8.64e12 }), Type.Null()]));
+/** What decides here. The others are for its services, and whatever they are, the token may be good. */
+const Claims = Type.Object({ exp: seconds, nbf: seconds });
+
+function textsIn(value: unknown): readonly string[] {
+  return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string');
+}
 
 const jwtPattern = /^[\w-]+\.([\w-]+)\.[\w-]*$/;
 
@@ -53,15 +50,17 @@ export function readToken(text: string, source: string): TokenFacts {
     const places = new Set(checked.problems.map(({ pointer }) => pointer.split('/')[1] ?? 'all of it'));
     throw wrong(`is no JWT as expected: wrong in its claims is ${[...places].join(', ')}`);
   }
-  const { sub = '', iss = '', exp, nbf, iat, scope = '', aud = [] } = checked.value;
-  const begins = nbf ?? iat;
+  const { exp, nbf } = checked.value;
+  const { sub, iss, iat, scope, aud } = claims as Readonly<Record<string, unknown>>;
+  const begins = nbf ?? (check(Type.Object({ iat: seconds }), { iat }).ok ? (iat as number | null) : null);
   return {
-    subject: sub,
-    issuer: iss,
-    expiresAt: exp === undefined ? undefined : exp * 1000,
-    notBefore: begins === undefined ? undefined : begins * 1000,
-    scopes: scope.split(' ').filter((one) => one !== ''),
-    audience: typeof aud === 'string' ? [aud] : aud,
+    subject: typeof sub === 'string' ? sub : '',
+    issuer: typeof iss === 'string' ? iss : '',
+    expiresAt: exp == null ? undefined : exp * 1000,
+    notBefore: begins == null ? undefined : begins * 1000,
+    // RFC 8693 has one text, and some issuers a list.
+    scopes: textsIn(scope).flatMap((one) => one.split(' ').filter((word) => word !== '')),
+    audience: textsIn(aud),
     digest: createHash('sha256').update(token).digest('hex'),
   };
 }

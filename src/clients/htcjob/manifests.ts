@@ -129,6 +129,8 @@ export function deployment(): readonly Manifest[] {
         template: {
           metadata: { labels },
           spec: {
+            // Another Pod that goes on with its state is the same machine to it: what the former one had started is over, unless that Pod was deleted by force.
+            hostname: name,
             serviceAccountName: name,
             terminationGracePeriodSeconds: 60,
             securityContext: {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
-import { toolEnvironment } from '../credentials/environment.ts';
+import { condorEnvironment } from '../credentials/environment.ts';
 import { NotStarted, type ProgramEnd, runProgram } from '../program.ts';
 import { type Called, failureOf, HTCondorError } from './errors.ts';
 import { Turns } from './turns.ts';
@@ -86,7 +86,7 @@ export class CondorTools {
     const { KRB5CCNAME: ticket, _CONDOR_TOOL_DEBUG: debug = '' } = environment;
     this.#onDebug = debug === '' ? undefined : onDebug;
     this.#environment = {
-      ...toolEnvironment(environment),
+      ...condorEnvironment(environment),
       // Without it, and `-debug`, some say "(null)" where they were not let in.
       _CONDOR_TOOL_DEBUG: debug === '' ? 'D_ERROR' : `${debug} ${withCategories}`,
       // The tools of HTCondor alone log in by it.

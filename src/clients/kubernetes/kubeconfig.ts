@@ -172,7 +172,11 @@ function clusterAccess(
   at: string,
 ): Omit<ClusterAccess, 'source' | 'context' | 'namespace' | 'user'> {
   const cluster = checked(located, Cluster, value ?? {}, at);
-  const server = checkedUrl(located, cluster.server, `${at}/server`, ['http:', 'https:']);
+  // kubectl takes a host alone, as `10.0.0.1:6443`.
+  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(cluster.server)
+    ? cluster.server
+    : `https://${cluster.server}`;
+  const server = checkedUrl(located, address, `${at}/server`, ['http:', 'https:']);
   if (server.search !== '' || server.hash !== '' || server.username !== '') {
     throw wrongAt(
       located,
@@ -276,8 +280,15 @@ function checkedUrl(located: Located, value: string, at: string, protocols: read
   throw wrongAt(located, at, `${at.split('/').at(-1) ?? ''} is "${shown}"; it must be ${wanted}`);
 }
 
+/** To kubectl a null is as what is not written. */
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const entries = Object.entries(value).filter(([, one]) => one !== null);
+  return Object.fromEntries(entries.map(([key, one]) => [key, withoutNulls(one)]));
+}
+
 function checked<T extends TSchema>(located: Located, schema: T, value: unknown, at: string): Static<T> {
-  const result = check(schema, value);
+  const result = check(schema, withoutNulls(value));
   if (result.ok) return result.value;
   const [first] = result.problems;
   throw wrongAt(located, `${at}${first?.pointer ?? ''}`, first?.message ?? 'not a kubeconfig');

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import type { HTCondorClient } from '../../clients/htcondor/client.ts';
 import { HTCondorError, isHTCondorError } from '../../clients/htcondor/errors.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, isoTime } from '../../util/clock.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import { isObject } from '../../util/json.ts';
 import { readPlainFile } from '../../util/plain-file.ts';
@@ -126,7 +126,7 @@ export class JobQueue {
 }
 
 function dateOf(seconds: number): string {
-  return new Date(seconds * 1000).toISOString();
+  return isoTime(seconds * 1000);
 }
 
 /** @throws ThresherError `htcondor-other-queue` where it cannot be read */

@@ -34,9 +34,23 @@ export async function isAlive(id: ProcessId, bootId: string): Promise<boolean> {
     const stat = parseStat(await readFile(`/proc/${id.pid}/stat`, 'utf8'));
     return stat.startTicks === id.startTicks && stat.state !== 'Z' && stat.state !== 'X';
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ESRCH')) return false;
+    if (isNoneOfOurs(error)) return hides(id.pid);
     throw error;
   }
+}
+
+/** Whether it is there and takes our signals, though `/proc` does not show it: it may have more rights than its user. */
+function hides(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Of a process that is gone, or that `/proc`, mounted with `hidepid`, shows to its own user alone: those of workers have the daemon's. */
+function isNoneOfOurs(error: unknown): boolean {
+  return hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM');
 }
 
 /** A worker's process group, by its leader's pid. */
@@ -117,8 +131,8 @@ export async function readProcesses(): Promise<Process[]> {
       const pid = Number(entry);
       processes.push({ pid, stat, mark: markOfProcess(pid, piece) });
     } catch (error) {
-      // It ended meanwhile.
-      if (!hasCode(error, 'ENOENT', 'ESRCH')) throw error;
+      // It ended meanwhile, or is of another user and `/proc` is mounted with `hidepid`, which names it all the same.
+      if (!isNoneOfOurs(error)) throw error;
     }
   }
   return processes;

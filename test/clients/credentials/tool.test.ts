@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { toolEnvironment } from '../../../src/clients/credentials/environment.ts';
+import { condorEnvironment, toolEnvironment } from '../../../src/clients/credentials/environment.ts';
 import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { runTool, type ToolCall } from '../../../src/clients/credentials/tool.ts';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -148,6 +148,30 @@ describe('a program that makes a credential', () => {
 });
 
 describe('the environment of such a program', () => {
+  it('c17: has all that HTCondor reads where it is one of HTCondor, but for what is a secret', () => {
+    const read = {
+      _condor_COLLECTOR_HOST: 'pool',
+      '_CONDOR_SCHEDD.SEC_DEFAULT_AUTHENTICATION': 'REQUIRED',
+      _CONDOR_X509_2: 'x',
+      _CONDOR_SEC_PASSWORD_FILE: '/etc/condor/pool_password',
+      _CONDOR_SEC_PASSWORD_DIRECTORY: '/etc/condor/passwords.d',
+      _CONDOR_SEC_TOKEN_SYSTEM_DIRECTORY: '/etc/condor/tokens.d',
+      _CONDOR_SEC_TOKEN_POOL_SIGNING_KEY_FILE: '/etc/condor/key',
+      _CONDOR_SEC_TOKEN_ISSUER_ALLOWED: 'true',
+      BEARER_TOKEN_FILE: '/run/token',
+      XDG_RUNTIME_DIR: '/run/user/7',
+      X509_USER_PROXY: '/tmp/x509up_u7',
+    };
+    const secret = {
+      BEARER_TOKEN: 'eyJ',
+      _CONDOR_API_TOKEN: 'abc',
+      _condor_my_password: 'word',
+      AWS_KEY: '/x',
+    };
+    expect(condorEnvironment({ ...read, ...secret, PATH: '/bin' })).to.deep.equal({ ...read, PATH: '/bin' });
+    expect(Object.keys(toolEnvironment(read))).to.not.include('X509_USER_PROXY');
+  });
+
   it('has what it needs to find its libraries and servers, and none of the daemon’s secrets', () => {
     const own = {
       PATH: '/bin',

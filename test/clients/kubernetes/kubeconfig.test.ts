@@ -86,6 +86,33 @@ describe('a kubeconfig', () => {
       .and.contain('"a", "b"');
   });
 
+  it("c24: is read with kubectl's leniency: null is not written, and a host alone speaks TLS", async () => {
+    const none = (...keys: string[]) => Object.fromEntries(keys.map((key) => [key, null]));
+    const cluster = none('insecure-skip-tls-verify', 'certificate-authority', 'proxy-url', 'tls-server-name');
+    const user = none('as', 'as-groups', 'as-user-extra', 'exec', 'auth-provider', 'client-key', 'username');
+    for (const [written, read] of [
+      ['10.0.0.1:6443', 'https://10.0.0.1:6443'],
+      ['api.site.org:6443', 'https://api.site.org:6443'],
+      ['localhost', 'https://localhost'],
+      ['http://localhost:8001', 'http://localhost:8001'],
+    ] as const) {
+      const file = writeKubeconfig(kubeconfig({ server: written, ...cluster }, { token: 't', ...user }));
+      const access = await readKubeconfig(files, file);
+      expect(access).to.include({ server: read, insecure: false });
+      expect(access.user).to.deep.equal({ name: 'me', token: 't' });
+    }
+    const exec = {
+      command: 'login',
+      apiVersion: 'v1',
+      ...none('provideClusterInfo', 'args', 'env', 'installHint'),
+    };
+    const file = writeKubeconfig(kubeconfig({ server }, { exec }));
+    expect((await readKubeconfig(files, file)).user.exec).to.deep.equal({
+      command: 'login',
+      apiVersion: 'v1',
+    });
+  });
+
   it('a missing kubeconfig is named', async () => {
     const file = join(temporaryDirectory(), 'none');
     const missing = await rejection(readKubeconfig(files, file));
@@ -119,9 +146,9 @@ describe('a kubeconfig', () => {
     ['no server', kubeconfig({}), /clusters\/0\/cluster.*"server" is missing/],
     ['no cluster at all', kubeconfig(null as never), /"server" is missing/],
     [
-      'a server without a scheme',
-      kubeconfig({ server: '10.0.0.1:6443' }),
-      /server is "10.0.0.1:6443"; it must be http:\/\/host:port or https:\/\/host:port/,
+      'a server that is no address',
+      kubeconfig({ server: 'ftp://10.0.0.1' }),
+      /server is "ftp:\/\/10.0.0.1"; it must be http:\/\/host:port or https:\/\/host:port/,
     ],
     ['a server that is a number', kubeconfig({ server: 6443 }), /server is 6443; it must be a string/],
     ['a server with more', kubeconfig({ server: 'https://a/?b=c' }), /without more/],

@@ -1,5 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import {
   groupMembers,
@@ -131,6 +132,33 @@ describe('a process', () => {
     expect(pids.map((pid) => found.get(pid))).to.deep.equal(pids.map(() => mark));
     expect([found.has(bare), found.get(bare)]).to.deep.equal([true, undefined]);
   });
+
+  if (process.geteuid?.() === 0)
+    it('is found among those of others that hide, where /proc is mounted with hidepid', () => {
+      const file = join(import.meta.dirname, '../../../src/plugins/local/processes.ts');
+      const script = [
+        `import { isAlive, readBootId, readProcesses } from ${JSON.stringify(file)};`,
+        // Not before all was read: a checkout may be for root alone.
+        'process.setgroups([]); process.setgid(64531); process.setuid(64531);',
+        'const found = (await readProcesses()).map(({ pid }) => pid);',
+        'const other = await isAlive({ pid: 1, startTicks: 0, bootId: readBootId() }, readBootId());',
+        'console.log(JSON.stringify([found.includes(process.pid), found.includes(1), other]));',
+      ].join('\n');
+      const inside = 'mount -t proc -o hidepid=1 proc /proc && exec "$@"';
+      const args = [
+        '--mount',
+        'sh',
+        '-c',
+        inside,
+        'sh',
+        process.execPath,
+        '--input-type=module',
+        '-e',
+        script,
+      ];
+      const { stdout, stderr } = spawnSync('unshare', args, { encoding: 'utf8', timeout: 60_000 });
+      expect(stdout.trim(), stderr).to.equal('[true,false,false]');
+    });
 
   it('gets a signal, and it is no error when it is gone already', async () => {
     const pid = start('sleep', ['60']);

@@ -120,6 +120,15 @@ describe('the manifests of the operator of HTCJobs', () => {
       expect(parseAllDocuments(stdout).map((document) => document.toJS() as object)).to.deep.equal(documents);
     });
 
+  it('hole 6: give each new Pod the name of the machine that the former one had, as it has its state', () => {
+    const hostnames = deployment().flatMap(({ kind, spec }) =>
+      kind === 'Deployment'
+        ? [(spec as { template: { spec: { hostname?: string } } }).template.spec.hostname]
+        : [],
+    );
+    expect(hostnames).to.deep.equal(['thresher-htcjob']);
+  });
+
   it('B9: have a credential manager that reads the Secrets which the Deployment mounts, once its # are gone', async () => {
     const [, map] = settings() as readonly { readonly data?: Readonly<Record<string, string>> }[];
     const text = (map?.data?.['thresher.yaml'] ?? '').replaceAll(/^# (?!With)/gm, '');

@@ -48,6 +48,30 @@ describe('the slots of a pool', () => {
     expect(await wholesOf('f1')).to.have.length(2);
   });
 
+  it('hole 8: are told apart by what they rest on, and by what jobs look for once those with many names are gone', async () => {
+    const asked: string[][] = [];
+    const site = (name: string) =>
+      new Map([...slotText(name), ['start', '"site" == Site'], ['site', `"${name}"`], ['rack', '"r"']]);
+    const two = {
+      adTexts: async <T>(_kind: string, { attributes }: AdQuestion, read: (ad: AdText) => T) => {
+        asked.push(attributes.map((one) => one.toLowerCase()));
+        const has = new Set(asked.at(-1));
+        return ['a', 'b'].map((name) => read(new Map([...site(name)].filter(([key]) => has.has(key)))));
+      },
+    } as unknown as Pool;
+    const reader = new SlotReader(two, 'f1');
+    const names = (count: number, prefix: string) =>
+      new Set(Array.from({ length: count }, (_, at) => `${prefix}${at}`));
+    const { kinds } = await reader.read(names(5000, 'x'), new Set(), signal);
+    expect(kinds).to.have.length(2);
+    for (const attributes of asked) expect(attributes.length).to.be.below(330);
+    expect(asked.at(-1)).to.include('site');
+    await reader.read(new Set(['rack']), new Set(), signal);
+    expect(asked.at(-1)).to.include('rack');
+    await reader.read(new Set(['rack']), new Set(), signal);
+    expect(asked.at(-1)).to.not.include('x1');
+  });
+
   it('of a worker that was made again are those of the startd heard of last', async () => {
     const ad = (MyAddress: string, LastHeardFrom: number) => ({
       Name: `slot1@${MyAddress}`,

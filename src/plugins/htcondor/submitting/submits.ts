@@ -212,7 +212,8 @@ function statOf(pid: number): { readonly state: string; readonly startTicks: num
   try {
     text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ESRCH')) return undefined;
+    // Or it is of another user by now, and `/proc` is mounted with `hidepid`.
+    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return undefined;
     throw error;
   }
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');

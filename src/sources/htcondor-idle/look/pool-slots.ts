@@ -54,6 +54,7 @@ const usual = [
   ...['Cpus', 'Memory', 'Disk', 'GPUs', 'TotalSlotCpus', 'TotalSlotMemory', 'TotalSlotDisk', 'TotalSlotGPUs'],
 ];
 
+/** Attributes beside the usual ones that are asked for. */
 const mostAttributes = 300;
 
 /**
@@ -63,8 +64,8 @@ const mostAttributes = 300;
 export class SlotReader {
   readonly #pool: Pool;
   readonly #factoryId: string;
-  /** Attributes that conditions have been seen to rest on, lower case. */
-  readonly #learned = new Set<string>();
+  /** Attributes that conditions rested on in the last look, lower case: the next one asks for them at once. */
+  #known: ReadonlySet<string> = new Set();
 
   /** @param factoryId empty: no slot is ours */
   constructor(pool: Pool, factoryId: string) {
@@ -82,39 +83,36 @@ export class SlotReader {
     byAmount: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<PoolSlots> {
-    for (const name of wanted) this.#learn(name);
     const question = { constraint: ['DynamicSlot =!= true', ...notOurs(this.#factoryId)].join(' && ') };
     for (let round = 1; ; round++) {
-      const attributes = [...new Set([...usual, ...this.#learned])].map(classAdName);
-      const before = this.#learned.size;
+      const asked = this.#known;
+      const attributes = [...new Set([...usual, ...asked])].map(classAdName);
       const foreign = new Set<string>();
       const sensitive = new Set(byAmount);
       const ads = await this.#pool.adTexts('slots', { ...question, attributes }, (ad) => ad, signal);
-      for (const ad of ads) this.#follow(ad, foreign, sensitive);
-      if (this.#learned.size === before || round === 3) {
-        const relevant = new Set([...this.#learned, ...wanted, ...conditions]);
+      const own = new Set<string>();
+      for (const ad of ads) this.#follow(ad, own, foreign, sensitive);
+      // What slots rest on comes first: a user's jobs may look for any number of names.
+      this.#known = new Set([...own, ...foreign, ...wanted].filter(isName).slice(0, mostAttributes));
+      if ([...this.#known].every((name) => asked.has(name)) || round === 3) {
+        const relevant = new Set([...this.#known, ...wanted, ...conditions]);
         return kindsOf(ads, { relevant, sensitive, foreign });
       }
     }
   }
 
-  #follow(ad: AdText, foreign: Set<string>, sensitive: Set<string>): void {
+  /** @param foreign attributes of jobs, and of its own that were not asked for */
+  #follow(ad: AdText, rests: Set<string>, foreign: Set<string>, sensitive: Set<string>): void {
     const { own, other } = closureOf(ad, conditions);
-    for (const name of own) this.#learn(name);
-    for (const name of other) {
-      foreign.add(name);
-      // It may be an attribute of its own that was not asked for.
-      this.#learn(name);
-    }
+    for (const name of own) rests.add(name);
+    for (const name of other) foreign.add(name);
     const resources = resourcesOf(ad);
     const byHand = closureOf(ad, ['requirements', 'start'], comparesAmounts).own;
     for (const name of resources) if (byHand.has(name)) sensitive.add(name);
   }
-
-  #learn(name: string): void {
-    if (this.#learned.size < mostAttributes && /^[a-z_]\w{0,99}$/.test(name)) this.#learned.add(name);
-  }
 }
+
+const isName = (name: string) => /^[a-z_]\w{0,99}$/.test(name);
 
 /** Without a factory every slot is one of the pool. Machines of fixed workers name the empty factory: they are no one's own. */
 const notOurs = (factoryId: string) =>
