@@ -19,12 +19,15 @@ export interface ConnectionUse {
 /** The connections of all backends: each is made once, told of the queues that lead to it, and dropped after the last one. */
 export class BackendConnections {
   readonly #host: Host;
+  readonly #ended: AbortSignal;
   readonly #made = new Map<AnyBackend, Map<string, Made>>();
   /** By key, with the connections that asked for it. */
   readonly #shared = new Map<string, { readonly value: unknown; readonly by: Set<QueuesOfConnection> }>();
 
-  constructor(host: Host) {
+  /** @param ended aborts when the daemon ends. Default: the process ends by itself, as that of a command line */
+  constructor(host: Host, ended: AbortSignal = new AbortController().signal) {
     this.#host = host;
+    this.#ended = ended;
   }
 
   /** Made when it is first asked for. Until `use` says that a queue leads there, it knows of none. */
@@ -88,6 +91,7 @@ export class BackendConnections {
       random,
       log,
       connection,
+      ended: this.#ended,
       get queues() {
         return queues.each;
       },

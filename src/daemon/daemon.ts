@@ -102,6 +102,8 @@ export class Daemon {
   readonly #board = new CredentialBoard();
   readonly #warnings: WarningBoard;
   readonly #giveUp = new AbortController();
+  /** Aborts once nothing else is at work. */
+  readonly #ended = new AbortController();
   readonly #files: OperatorFiles;
   readonly #watch: FileWatch;
   readonly #cacheWatch: CacheWatch;
@@ -301,6 +303,7 @@ export class Daemon {
     const end = clock.monotonic() + shutdownTimeout * 1000;
     await within(clock, shutdownTimeout * 1000, this.#reloads);
     await this.#services?.stop(end);
+    this.#ended.abort();
     await within(clock, lastWait, this.#writer.flushed());
     await within(clock, lastWait, this.#serviceFile.written());
     await within(clock, lastWait, this.#requestFile.stop());
@@ -411,6 +414,7 @@ export class Daemon {
         credentials: () => this.#board.held,
       },
       ...shared,
+      ended: AbortSignal.any([this.#giveUp.signal, this.#ended.signal]),
       maxStatusAge,
       stateDir: settings.stateDir,
       logServer: logServerOf(settings.values),

@@ -45,6 +45,8 @@ const ofNoQueue = {
 
 export interface PluginFactoryOptions extends Omit<Host, 'logServer'> {
   readonly logServer?: Host['logServer'] | undefined;
+  /** Aborts when the daemon ends. */
+  readonly ended?: AbortSignal;
   /** ms. */
   readonly maxStatusAge: number;
   /** Absent where no source is asked. */
@@ -95,7 +97,7 @@ export class PluginFactory {
     const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = options;
     const host = { factoryId, harvesterId, stateDir, clock, files, random, log };
     this.#host = logServer === undefined ? host : { ...host, logServer };
-    this.#backends = new BackendConnections(this.#host);
+    this.#backends = new BackendConnections(this.#host, options.ended);
     const { sources = noSettings, requests = noRequests, ownServices = {}, configDir = '/' } = options;
     const { memoryOf = inFiles(stateDir) } = options;
     const parts = { host: this.#host, requests, memoryOf, ownServices, configDir };

@@ -48,6 +48,8 @@ export interface ConnectionHost<Submit = unknown, Watch = unknown, Sweep = unkno
     name: string | undefined,
     configId: number | undefined,
   ): ConnectedQueue<Submit, Watch, Sweep> | undefined;
+  /** Aborts when the daemon ends: for what a plugin does beside calls. Calls have come to their end then, or are given up, too. */
+  readonly ended: AbortSignal;
   /** Waits for so many ms, or until `signal` aborts. A change of the queues asks `howLong` again. */
   pause(howLong: () => number, signal: AbortSignal): Promise<void>;
   /**

@@ -74,7 +74,6 @@ export class HTCondorMonitor implements Monitor {
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
     const { schedd, daemon } = this.#parts;
     const { clock } = daemon;
-    schedd.life = signal;
     let lookedAt = -Infinity;
     // The log cannot say it, or something has to be done about it.
     let soon = false;

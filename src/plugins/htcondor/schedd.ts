@@ -50,8 +50,6 @@ export class HTCondorSchedd {
   readonly outputs: LeftOutputs;
   /** For all files of its jobs: outputs and logs, which may be on a file system that hangs. */
   readonly files: FileLane;
-  /** Aborts with the monitor, and so with the daemon: for what goes on beside calls. */
-  life: AbortSignal = new AbortController().signal;
   /** By worker: up to which attempt nothing of it may be sent any more. */
   readonly fenced = new Map<number, number>();
   /** By worker: the attempt that the schedd refused for certain, so that nothing of it can come any more. */

@@ -172,11 +172,7 @@ export class HTCondorSweeper implements Sweeper {
   async #fetched(workers: readonly Worker[], signal: AbortSignal): Promise<Map<number, WorkerError>> {
     const { failed, open } = await this.#spooled.fetch(workers, signal);
     const reasons = new Map<number, WorkerError>();
-    for (const workerId of open)
-      reasons.set(workerId, {
-        code: 'output-awaited',
-        message: `the output of worker ${workerId} is being fetched, or waits for its turn`,
-      });
+    for (const [workerId, message] of open) reasons.set(workerId, { code: 'output-awaited', message });
     const settled = workers.filter(({ workerId }) => !open.has(workerId));
     return new Map([...reasons, ...(await this.#awaited(settled, failed))]);
   }

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
+import { type CondorCode, HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { LeftOutputs } from '../../../src/plugins/htcondor/output/left-outputs.ts';
 import { Bundles } from '../../../src/plugins/htcondor/payload/bundles.ts';
@@ -79,7 +79,7 @@ describe('the sweeper of HTCondor', () => {
       jobQueue,
       client: { queueAs, act: async (...[, , why]: string[]) => void reasons.push(why ?? '') },
     } as unknown as HTCondorSchedd;
-    const daemon = { ...pluginContext(), queue: () => undefined };
+    const daemon = { ...pluginContext(), queue: () => undefined, ended: signal };
     const options = () => ({ heldTimeout: 60 });
     return new HTCondorSweeper({ schedd, daemon, options } as never);
   }
@@ -231,9 +231,9 @@ describe('the sweeper of HTCondor', () => {
 
   describe('and what a source needs of the output of a template', () => {
     /** A schedd with the jobs of these workers in its spool. */
-    function spool(count: number, clock: Clock = systemClock) {
+    function spool(count: number, clock: Clock = systemClock, life: AbortSignal = signal) {
       /** Whether the schedd is away when a transfer comes to its end. */
-      const state = { isAway: false };
+      const state = { isAway: false, looks: [] as CondorCode[] };
       /** How long the output of a worker takes, ms. */
       const takes = new Map<number, number>();
       let jobs = Array.from({ length: count }, (_, index) => index + 3);
@@ -251,6 +251,8 @@ describe('the sweeper of HTCondor', () => {
         queueAs: async (read: (ad: object) => unknown, constraint: string) => {
           if (bad === undefined)
             throw new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
+          const code = state.looks.shift();
+          if (code !== undefined) throw new HTCondorError({ code, message: 'no answer', maybeDone: false });
           return of(constraint).map((id) =>
             read({
               ClusterId: id,
@@ -298,11 +300,10 @@ describe('the sweeper of HTCondor', () => {
         owners: anyOwner,
         jobQueue: sameQueue,
         submissionHost: 'LOCAL',
-        life: signal,
         client,
         bundles: new Bundles(join(directory, 'payloads')),
       } as unknown as HTCondorSchedd;
-      const daemon = { ...pluginContext({ clock }), queue: () => undefined };
+      const daemon = { ...pluginContext({ clock }), queue: () => undefined, ended: life };
       const sweeper = new HTCondorSweeper({ schedd, daemon, options: () => ({ heldTimeout: 60 }) } as never);
       const remove = async () => {
         commands.length = 0;
@@ -397,6 +398,41 @@ describe('the sweeper of HTCondor', () => {
         expect(new Set(fetched)).to.deep.equal(new Set(all));
       });
 
+      it('a question without an answer costs no log: nobody has tried to fetch it yet', async () => {
+        const jobs = spool(3, clock);
+        jobs.state.looks.push('condor-timeout');
+        expect(new Set((await jobs.remove()).values())).to.deep.equal(new Set(['pending']));
+        expect(jobs.left()).to.have.length(3);
+        await passes(jobs, [], 2);
+      });
+
+      it('the end of the daemon costs no log: jobs stay until the next one has fetched it', async () => {
+        const life = new AbortController();
+        const jobs = spool(120, clock, life.signal);
+        const all = jobs.left();
+        for (const id of all) jobs.takes.set(id, 200);
+        let isOver = false;
+        const removal = jobs.remove().finally(() => (isOver = true));
+        await clock.advance(1000);
+        life.abort();
+        await until('the call is over', async () => {
+          await clock.advance(1000);
+          return isOver;
+        });
+        expect(new Set((await removal).values())).to.deep.equal(new Set(['pending']));
+        expect(jobs.left()).to.deep.equal(all);
+      });
+
+      it('a schedd that gives no output away for an hour keeps its jobs no longer', async () => {
+        const jobs = spool(2, clock);
+        jobs.state.isAway = true;
+        await passes(jobs, [], 80);
+        const awaited = spool(2, clock);
+        await awaiting(3, 4);
+        awaited.state.isAway = true;
+        for (let pass = 0; pass < 80; pass++) await passes(awaited, [3, 4], 1);
+      });
+
       it('many of ordinary size come each once, and go as they come', async () => {
         const jobs = spool(200, clock);
         const all = jobs.left();
@@ -468,8 +504,8 @@ describe('the sweeper of HTCondor', () => {
       jobs.fail(undefined);
       expect(await jobs.remove()).to.deep.equal(
         new Map([
-          [4, 'failed'],
           [3, 'pending'],
+          [4, 'pending'],
         ]),
       );
       expect(jobs.left()).to.deep.equal([3, 4]);
@@ -569,7 +605,9 @@ describe('the sweeper of HTCondor', () => {
       await outputs.make([{ workerId: 3, leaves: true }]);
       expect((await remove(3, failsFirst())).get(3)).to.have.nested.property('reason.code', 'output-awaited');
       await outputs.drop([3]);
-      expect((await remove(3, failsFirst())).get(3)).to.deep.equal({ kind: 'gone' });
+      // It may have left a log there all the same.
+      expect((await remove(3, failsFirst())).get(3)).to.have.property('kind', 'pending');
+      expect((await remove(3)).get(3)).to.deep.equal({ kind: 'gone' });
     });
 
     it('keeps it for ten days, and no longer', async () => {

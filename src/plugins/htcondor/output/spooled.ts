@@ -26,6 +26,9 @@ const portion = { jobs: 50, time: 60_000, quick: 15_000 };
 const longest = 600_000;
 /** How long a removal waits for what is being fetched for it, ms: its other workers are not to wait longer. */
 const patience = 15_000;
+/** How long a job waits for a schedd that gives no output away, ms; after a pause in its failures, ms, that time begins anew. */
+const longestAway = 3_600_000;
+const sameAway = 1_200_000;
 /** Failures of single jobs after which the files of all jobs are the matter, such as a full disk. */
 const mostAlone = 5;
 
@@ -67,15 +70,15 @@ export async function fetchSpooled(
 }
 
 interface SpooledParts extends SpoolParts {
-  readonly daemon: Pick<HTCondorDaemon, 'clock' | 'log'>;
+  readonly daemon: Pick<HTCondorDaemon, 'clock' | 'log' | 'ended'>;
 }
 
 /** What became of the outputs of some workers. Those of all others have come, or there are none. */
 export interface Fetched {
   /** Those whose output could not be fetched, and why. */
   readonly failed: ReadonlyMap<number, WorkerError>;
-  /** Those whose output is still to come. */
-  readonly open: ReadonlySet<number>;
+  /** Those whose output is still to come, and what it waits for. */
+  readonly open: ReadonlyMap<number, string>;
 }
 
 /**
@@ -96,6 +99,10 @@ export class SpooledOutputs {
   readonly #done = new Map<number, WorkerError | undefined>();
   /** Workers whose output could not be fetched by a command of its own: their turn is last. */
   readonly #unfetchable = new Set<number>();
+  /** Workers whose own output was the fault of the last failure. */
+  readonly #atFault = new Set<number>();
+  /** By worker: since when, and when last, fetches failed for no fault of its output, monotonic ms. */
+  readonly #away = new Map<number, { readonly since: number; readonly last: number }>();
   #atOnce = portion.jobs;
   #alone = 0;
   readonly #busy = { portions: false, slow: false };
@@ -107,35 +114,57 @@ export class SpooledOutputs {
 
   /** The worker is no more. */
   forget(workerId: number): void {
-    for (const known of [this.#queue, this.#slow, this.#open, this.#done, this.#unfetchable, this.#wasSlow])
-      known.delete(workerId);
+    for (const known of [this.#queue, this.#slow, this.#open, this.#done, this.#away]) known.delete(workerId);
+    for (const known of [this.#unfetchable, this.#wasSlow, this.#atFault]) known.delete(workerId);
   }
 
   /** The output of spooled jobs goes with them. It waits for a moment; what comes later is there at the next call. */
   async fetch(workers: readonly Worker[], signal: AbortSignal): Promise<Fetched> {
     const ids = workers.map(({ workerId }) => workerId);
-    const failed = new Map<number, WorkerError>();
-    // What only the schedd, or we ourselves, were the matter of is tried again: a moment of it must not cost a log.
     for (const workerId of ids) {
       const reason = this.#done.get(workerId);
-      if (reason !== undefined && !isOfOutput(reason.code)) this.#done.delete(workerId);
+      if (reason !== undefined && this.#isToRepeat(workerId)) this.#done.delete(workerId);
     }
     const fresh = workers.filter(({ workerId }) => !this.#open.has(workerId) && !this.#done.has(workerId));
+    const reasons = new Map<number, WorkerError>();
     try {
       this.#take(fresh.length === 0 ? [] : await spooledOf(this.#parts, fresh, signal));
     } catch (error) {
-      for (const { workerId } of fresh) failed.set(workerId, toReason(error));
+      for (const { workerId } of fresh) reasons.set(workerId, toReason(error));
     }
     await this.#settled(ids, signal);
+    const open = new Map<number, string>();
     for (const workerId of ids) {
       const reason = this.#done.get(workerId);
+      if (this.#open.has(workerId))
+        open.set(workerId, `the output of worker ${workerId} is being fetched, or waits for its turn`);
       if (reason === undefined) continue;
-      failed.set(workerId, reason);
+      reasons.set(workerId, reason);
       // The next call tries it again.
       this.#done.delete(workerId);
     }
-    this.#tell(failed);
-    return { failed, open: new Set(ids.filter((workerId) => this.#open.has(workerId))) };
+    const failed = new Map<number, WorkerError>();
+    for (const [workerId, reason] of reasons)
+      if (this.#isToRepeat(workerId))
+        open.set(workerId, `the output of worker ${workerId} cannot be fetched yet: ${reason.message}`);
+      else failed.set(workerId, reason);
+    for (const workerId of failed.keys()) this.#atFault.delete(workerId);
+    this.#tell(reasons);
+    return { failed, open };
+  }
+
+  /**
+   * A failure that is no fault of the output is repeated for an hour, and beyond it where the daemon has ended: a moment without the schedd, or
+   * a full disk, must cost no log.
+   */
+  #isToRepeat(workerId: number): boolean {
+    if (this.#atFault.has(workerId)) return false;
+    const { daemon } = this.#parts;
+    const now = daemon.clock.monotonic();
+    const before = this.#away.get(workerId);
+    const since = before === undefined || now - before.last > sameAway ? now : before.since;
+    this.#away.set(workerId, { since, last: now });
+    return now - since < longestAway || daemon.ended.aborted;
   }
 
   #take(jobs: readonly Job[]): void {
@@ -178,7 +207,7 @@ export class SpooledOutputs {
       for (let some = next(); some.length > 0; some = next()) await this.#bring(some, limit);
     } finally {
       this.#busy[which] = false;
-      this.#alone = 0;
+      if (which === 'portions') this.#alone = 0;
     }
   }
 
@@ -191,7 +220,7 @@ export class SpooledOutputs {
     });
     over.catch(() => undefined);
     try {
-      await transfer(this.#parts, some, AbortSignal.any([late.signal, this.#parts.schedd.life]));
+      await transfer(this.#parts, some, AbortSignal.any([late.signal, this.#parts.daemon.ended]));
       if (limit === portion.time) this.#alone = 0;
       if (clock.monotonic() - begun < portion.quick) this.#atOnce = Math.min(2 * this.#atOnce, portion.jobs);
       this.#settle(some, undefined);
@@ -199,7 +228,7 @@ export class SpooledOutputs {
       const isLate = late.signal.aborted || isHTCondorError(error, 'condor-timeout');
       const reason = toReason(error);
       const isDivided = some.length > 1 && (isLate || (isOfFiles(reason.code) && this.#alone < mostAlone));
-      if (this.#parts.schedd.life.aborted || !(isDivided || isLate)) this.#fail(some, reason);
+      if (this.#parts.daemon.ended.aborted || !(isDivided || isLate)) this.#fail(some, reason);
       else if (isDivided) {
         // The command ends at the first file that it cannot write: the others must not wait for that one.
         const half = Math.ceil(some.length / 2);
@@ -225,8 +254,11 @@ export class SpooledOutputs {
   #fail(some: readonly Job[], reason: WorkerError): void {
     const [{ workerId = 0 } = {}] = some;
     if (some.length === 1 && isOfFiles(reason.code)) this.#alone++;
-    if (some.length === 1 && this.#open.has(workerId)) this.#unfetchable.add(workerId);
-    if (reason.code === 'condor-unreachable') {
+    if (some.length === 1 && this.#open.has(workerId)) {
+      this.#unfetchable.add(workerId);
+      if (reason.code === 'condor-failed') this.#atFault.add(workerId);
+    }
+    if (some.length > 1 && reason.code === 'condor-unreachable') {
       // It would let each portion wait for that.
       this.#settle([...this.#queue.values()], reason);
       this.#queue.clear();
@@ -239,13 +271,14 @@ export class SpooledOutputs {
       // It may have been forgotten meanwhile.
       if (!this.#open.delete(workerId)) continue;
       this.#done.set(workerId, reason);
-      if (reason === undefined) this.#unfetchable.delete(workerId);
+      if (reason !== undefined) continue;
+      this.#unfetchable.delete(workerId);
+      this.#away.delete(workerId);
     }
     this.#news.resolve(undefined);
     this.#news = Promise.withResolvers();
   }
 
-  /** A log that cannot be had must not keep its job for ever: only what a source awaits does. */
   #tell(failed: ReadonlyMap<number, WorkerError>): void {
     const { schedd, daemon } = this.#parts;
     for (const [code, some] of Map.groupBy(failed, ([, reason]) => reason.code)) {
@@ -275,9 +308,4 @@ const tooLong: WorkerError = {
 /** Whether the schedd answered, and the files of some job were the matter. */
 function isOfFiles(code: string): boolean {
   return code === 'condor-failed' || code === 'condor-disk-full';
-}
-
-/** Whether the output of this very job was the matter. */
-function isOfOutput(code: string): boolean {
-  return isOfFiles(code) || code === tooLong.code;
 }

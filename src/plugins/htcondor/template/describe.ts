@@ -116,7 +116,7 @@ export function describeBatch(
 }
 
 /** Commands whose value is the image that a job runs in. */
-const isImage = /^(container|docker)_?image$|^(\+|my\.)(singularity|container|docker)image$/i;
+const isImage = /^(container|docker)_?image$|^(\+|my\.)singularityimage$/i;
 
 /** The keys of payload values that a template names. */
 export function payloadKeysOf(statements: readonly Statement[]): ReadonlySet<string> {

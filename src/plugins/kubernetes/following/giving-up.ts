@@ -69,7 +69,7 @@ export class GivingUp {
   }
 
   async #giveUp(workerIds: readonly number[]): Promise<void> {
-    const { namespace, context } = this.#parts;
+    const { namespace, context, options } = this.#parts;
     const fresh = await lookUp(namespace, workerIds, this.#signal);
     // Why a volume is not mounted, or no Pod is made, stands in events alone.
     const subjects = workerIds.flatMap((workerId) => subjectOf(fresh.objectsOf(workerId)) ?? []);
@@ -91,7 +91,13 @@ export class GivingUp {
       }
       this.#outcomes.release(workerId);
     };
-    await pMap(workerIds, giveUpOne, { concurrency: atOnce.deleted });
+    // Pilots that have ended come last: their logs are read first, and the others are judged by what was there now.
+    const hasEnded = (workerId: number) => {
+      const state = fresh.stateOf(workerId, namespace.now(), options);
+      return Number(state?.verdict?.observation.exitCode !== undefined);
+    };
+    const inOrder = workerIds.toSorted((one, other) => hasEnded(one) - hasEnded(other));
+    await pMap(inOrder, giveUpOne, { concurrency: atOnce.deleted });
     if (given > 0) context.log.info('workers given up', { workers: given });
     if (failures.length > 0 && !this.#signal.aborted) {
       context.log.warn('workers could not be given up', {

@@ -73,6 +73,9 @@ function slimPod(object: KubernetesObject): Pod {
     metadata: slimMetadata(metadata, queueLabel, configAnnotation, pilotAnnotation),
     spec: {
       ...(spec?.nodeName && { nodeName: spec.nodeName }),
+      ...(spec?.terminationGracePeriodSeconds && {
+        terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
+      }),
       ...(spec?.restartPolicy === 'OnFailure' && { restartPolicy: spec.restartPolicy }),
       ...(toleratesVirtualNode(spec?.tolerations) && { tolerations: (spec?.tolerations ?? []).map(keyOf) }),
       containers: (spec?.containers ?? []).map(slimSpec),

@@ -315,8 +315,8 @@ function isForGood(facts: Facts): boolean {
   return wantsOnePod(facts) && !facts.isBesideOthers && !isRepeated;
 }
 
-/** A pilot that is told to end may well do so with exit status 0, within the grace that it has, ms. */
-const longestGrace = 120_000;
+/** A pilot that is told to end may well do so with exit status 0, within its grace, and a node takes a moment, ms. */
+const shortestGrace = 120_000;
 
 /** Whether the pilot had done its work before its Pod was ended: that befell the containers beside it. */
 function hasSucceededBefore(facts: Facts): boolean {
@@ -328,9 +328,10 @@ function hasSucceededBefore(facts: Facts): boolean {
   const target = podIs.get('DisruptionTarget');
   const isEnded = [byJob, target, pod?.status?.reason, pod?.metadata?.deletionTimestamp].some(Boolean);
   if (!isEnded) return true;
+  const grace = shortestGrace + (pod?.spec?.terminationGracePeriodSeconds ?? 0) * 1000;
   const told = [byJob, target].flatMap((one) => timeOf(one?.lastTransitionTime) ?? []);
   const ends = beside.flatMap(({ state }) => timeOf(state.terminated?.finishedAt) ?? []);
-  const endedAt = told.length > 0 ? Math.min(...told) : Math.max(...ends) - longestGrace;
+  const endedAt = told.length > 0 ? Math.min(...told) : Math.max(...ends) - grace;
   return (timeOf(exit?.finishedAt) ?? Infinity) < endedAt;
 }
 

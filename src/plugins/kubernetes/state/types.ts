@@ -91,6 +91,7 @@ export interface Pod {
   readonly spec?: {
     readonly nodeName?: Maybe<string>;
     readonly restartPolicy?: Maybe<string>;
+    readonly terminationGracePeriodSeconds?: Maybe<number>;
     readonly tolerations?: Maybe<readonly { readonly key?: Maybe<string> }[]>;
     readonly containers?: Maybe<readonly ContainerSpec[]>;
     readonly initContainers?: Maybe<readonly ContainerSpec[]>;
