@@ -76,6 +76,12 @@ const rules: readonly Rule[] = [
     code: 'condor-disk-full',
     maybeDone: false,
   },
+  // The number is that of a file: "Permission denied" beside it is no word of the schedd about us.
+  {
+    says: /failed to (write to|receive|send|create)[^\n]*\(errno \d+\)/i,
+    code: 'condor-failed',
+    maybeDone: true,
+  },
   {
     says: /AUTHENTICATE:|required authentication|Failed to authenticate|security policy is invalid|PERMISSION[ _]DENIED|not authorized|authorization|Cannot allocate a cluster id/i,
     code: 'condor-auth',

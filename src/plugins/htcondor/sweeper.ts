@@ -77,12 +77,16 @@ export class HTCondorSweeper implements Sweeper {
     // A job submitted after the removal would run: each `condor_submit` has to have ended first.
     const unfinished = await schedd.submits.unfinished(new Set(workers.map(({ workerId }) => workerId)));
     const ended = workers.filter(({ workerId }) => !unfinished.has(workerId));
-    const awaited = isUnwanted ? new Map<number, WorkerError>() : await this.#fetched(ended, signal);
-    const over = ended.filter(({ workerId }) => !awaited.has(workerId));
+    const none = new Map<number, WorkerError>();
+    const { awaited, unanswered } = isUnwanted
+      ? { awaited: none, unanswered: none }
+      : await this.#fetched(ended, signal);
+    const over = ended.filter(({ workerId }) => !awaited.has(workerId) && !unanswered.has(workerId));
     const how = { which: 'true', patience: patience.remove };
     const outcomes = new Map(await this.#removeAll(over, how, signal));
     for (const [workerId, reason] of unfinished) outcomes.set(workerId, keptOr(reason));
     for (const [workerId, reason] of awaited) outcomes.set(workerId, { kind: 'pending', reason });
+    for (const [workerId, error] of unanswered) outcomes.set(workerId, { kind: 'failed', error });
     await this.#dropFiles(outcomes);
     for (const { workerId, queue, configId } of over) {
       if (outcomes.get(workerId)?.kind !== 'gone') continue;
@@ -168,13 +172,19 @@ export class HTCondorSweeper implements Sweeper {
     }
   }
 
-  /** Fetches what workers left in the spool. @returns those whose output is still to come, or to be taken by its source */
-  async #fetched(workers: readonly Worker[], signal: AbortSignal): Promise<Map<number, WorkerError>> {
-    const { failed, open } = await this.#spooled.fetch(workers, signal);
+  /**
+   * Fetches what workers left in the spool.
+   * @returns those whose output is still to come, or to be taken by its source; and those of which the schedd does not say it
+   */
+  async #fetched(
+    workers: readonly Worker[],
+    signal: AbortSignal,
+  ): Promise<Record<'awaited' | 'unanswered', ReadonlyMap<number, WorkerError>>> {
+    const { givenUp, open, unanswered } = await this.#spooled.fetch(workers, signal);
     const reasons = new Map<number, WorkerError>();
     for (const [workerId, message] of open) reasons.set(workerId, { code: 'output-awaited', message });
-    const settled = workers.filter(({ workerId }) => !open.has(workerId));
-    return new Map([...reasons, ...(await this.#awaited(settled, failed))]);
+    const settled = workers.filter(({ workerId }) => !open.has(workerId) && !unanswered.has(workerId));
+    return { awaited: new Map([...reasons, ...(await this.#awaited(settled, givenUp))]), unanswered };
   }
 
   /** Workers that left an output which their source has not taken yet. */

@@ -19,6 +19,18 @@ describe('errors of the commands of HTCondor', () => {
     expect(failure('condor_submit', said)).to.include({ code: 'condor-disk-full', maybeDone: false });
   });
 
+  it('a file that is not to be written or read is no refusal of ours by the schedd', () => {
+    const [place, denied] = ['<10.0.0.1:9618?addrs=10.0.0.1-9618&alias=ap>', '(errno 13) Permission denied'];
+    const said = [
+      `AUTHENTICATE:1003:no\nSCHEDD at 10.0.0.1 failed to send file(s) to ${place}`,
+      `DCSchedd::receiveJobSandbox: TOOL failed to receive file(s) from ${place}; TOOL at 10.0.0.1 failed to write to file /logs/1.out: ${denied}`,
+      `TOOL at 10.0.0.1 failed to create directory /logs/x: Permission denied (errno 13)`,
+      `TOOL failed to write to file /logs/1.out: (errno 28) No space left on device`,
+    ];
+    const codes = said.map((one) => failure('condor_transfer_data', one).code);
+    expect(codes).to.deep.equal(['condor-auth', 'condor-failed', 'condor-failed', 'condor-disk-full']);
+  });
+
   it('may have been done, where files were on their way already', () => {
     for (const why of ['No space left on device', 'Connection refused', 'Failed to connect to schedd']) {
       const said = `ERROR: ${why}\nERROR: Failed to spool job files.`;

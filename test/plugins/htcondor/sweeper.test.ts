@@ -27,7 +27,7 @@ import { ThresherError } from '../../../src/worker/errors.ts';
 import { anyOwner, sameQueue } from '../../support/condor-jobs.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
-import { workerOf } from '../../support/samples.ts';
+import { recordingLog, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
@@ -232,28 +232,41 @@ describe('the sweeper of HTCondor', () => {
   describe('and what a source needs of the output of a template', () => {
     /** A schedd with the jobs of these workers in its spool. */
     function spool(count: number, clock: Clock = systemClock, life: AbortSignal = signal) {
-      /** Whether the schedd is away when a transfer comes to its end. */
-      const state = { isAway: false, looks: [] as CondorCode[] };
+      /**
+       * Whether the schedd is away when a transfer comes to its end; what it answers to the next questions, undefined: the truth; how long
+       * each command takes, ms; whether questions after single jobs have no answer.
+       */
+      const state = { isAway: false, looks: [] as (CondorCode | undefined)[], time: 0, isDeaf: false };
       /** How long the output of a worker takes, ms. */
       const takes = new Map<number, number>();
       let jobs = Array.from({ length: count }, (_, index) => index + 3);
-      /** Workers whose files cannot be written; undefined: the schedd does not answer. */
-      let bad: ReadonlySet<number> | undefined = new Set();
+      /** Workers whose files cannot be written, and what the command says of that; undefined: the schedd does not answer. */
+      let bad: ReadonlyMap<number, CondorCode> | undefined = new Map();
+      /** Workers with two jobs, and the number of the second. */
+      const twice = new Set<number>();
+      const second = (id: number) => id + 1000;
       const commands: number[][] = [];
+      const came = new Set<number>();
+      const log = recordingLog();
       const of = (constraint: string) => {
         const [, list] = /member\(\w+, \{([^}]*)\}\)/.exec(constraint) ?? [];
         const named = /ClusterId == (\d+)/.test(constraint)
           ? [...constraint.matchAll(/ClusterId == (\d+)/g)].map(([, id]) => Number(id))
           : (list ?? '').split(',').map((id) => Number(id.slice(1, -1)));
-        return jobs.filter((id) => named.includes(id));
+        return [...jobs, ...jobs.filter((id) => twice.has(id)).map(second)].filter((id) =>
+          named.includes(id),
+        );
       };
       const client = {
         queueAs: async (read: (ad: object) => unknown, constraint: string) => {
           if (bad === undefined)
             throw new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
-          const code = state.looks.shift();
+          const isOfJobs = /ClusterId == /.test(constraint);
+          const code = isOfJobs && state.isDeaf ? 'condor-timeout' : state.looks.shift();
           if (code !== undefined) throw new HTCondorError({ code, message: 'no answer', maybeDone: false });
-          return of(constraint).map((id) =>
+          const found = of(constraint);
+          const others = isOfJobs ? [] : found.filter((id) => twice.has(id));
+          return [...found, ...others.map(second)].map((id) =>
             read({
               ClusterId: id,
               ProcId: 0,
@@ -262,7 +275,7 @@ describe('the sweeper of HTCondor', () => {
               ExitCode: 0,
               CompletionDate: 1,
               JobStartDate: 1,
-              harvesterWorkerID: `${id}`,
+              harvesterWorkerID: `${id % 1000}`,
               thresherQueue: 'Q',
               thresherConfig: 1,
             }),
@@ -271,14 +284,16 @@ describe('the sweeper of HTCondor', () => {
         transferData: async (constraint: string, ended: AbortSignal) => {
           const ids = of(constraint);
           commands.push(ids);
-          const time = ids.reduce((sum, id) => sum + (takes.get(id) ?? 0), 0);
+          const time = ids.reduce((sum, id) => sum + (takes.get(id) ?? 0), state.time);
           if (time > 0) await clock.sleep(time, ended);
           if (ended.aborted)
             throw new HTCondorError({ code: 'condor-given-up', message: 'given up', maybeDone: true });
           if (state.isAway)
             throw new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: true });
-          if (ids.some((id) => bad?.has(id) === true))
-            throw new HTCondorError({ code: 'condor-failed', message: 'no directory', maybeDone: true });
+          const failed = ids.find((id) => bad?.has(id) === true);
+          const code = failed === undefined ? undefined : bad?.get(failed);
+          if (code !== undefined) throw new HTCondorError({ code, message: 'no directory', maybeDone: true });
+          for (const id of ids) came.add(id);
         },
         act: async (_action: string, constraint: string) => {
           const gone = of(constraint);
@@ -303,7 +318,7 @@ describe('the sweeper of HTCondor', () => {
         client,
         bundles: new Bundles(join(directory, 'payloads')),
       } as unknown as HTCondorSchedd;
-      const daemon = { ...pluginContext({ clock }), queue: () => undefined, ended: life };
+      const daemon = { ...pluginContext({ clock }), log, queue: () => undefined, ended: life };
       const sweeper = new HTCondorSweeper({ schedd, daemon, options: () => ({ heldTimeout: 60 }) } as never);
       const remove = async () => {
         commands.length = 0;
@@ -315,12 +330,15 @@ describe('the sweeper of HTCondor', () => {
       };
       return {
         commands,
+        came,
+        twice,
+        lines: log.lines,
         state,
         takes,
         sweeper,
         remove,
-        fail: (which: Iterable<number> | undefined) => {
-          bad = which && new Set(which);
+        fail: (which: Iterable<number> | undefined, code: CondorCode = 'condor-failed') => {
+          bad = which && new Map([...which].map((id) => [id, code]));
         },
         left: () => jobs,
       };
@@ -336,9 +354,15 @@ describe('the sweeper of HTCondor', () => {
         clock = new ManualClock();
       });
 
-      /** Passes, a minute from one to the next, until no more than these are left. @returns how many it took */
-      async function passes(jobs: ReturnType<typeof spool>, left: readonly number[], most: number) {
+      /** Passes, with a pause before each, until no more than these are left. @returns how many it took */
+      async function passes(
+        jobs: ReturnType<typeof spool>,
+        left: readonly number[],
+        most: number,
+        { kind = /pending/, minutes = 1 } = {},
+      ) {
         for (let pass = 1; pass <= most; pass++) {
+          for (let step = 0; step < 20; step++) await clock.advance(minutes * 3000);
           let isOver = false;
           const began = clock.monotonic();
           const removal = jobs.remove().finally(() => (isOver = true));
@@ -348,12 +372,11 @@ describe('the sweeper of HTCondor', () => {
           });
           expect(clock.monotonic() - began, 'time of a call').to.be.below(45_000);
           const outcomes = await removal;
-          for (const id of jobs.left()) expect(outcomes.get(id)).to.equal('pending');
+          for (const id of jobs.left()) expect(outcomes.get(id)).to.match(kind);
           if (jobs.left().length <= left.length) {
             expect(jobs.left()).to.deep.equal(left);
             return pass;
           }
-          for (let step = 0; step < 20; step++) await clock.advance(3000);
         }
         throw new Error(`left are ${jobs.left().join()}`);
       }
@@ -401,7 +424,7 @@ describe('the sweeper of HTCondor', () => {
       it('a question without an answer costs no log: nobody has tried to fetch it yet', async () => {
         const jobs = spool(3, clock);
         jobs.state.looks.push('condor-timeout');
-        expect(new Set((await jobs.remove()).values())).to.deep.equal(new Set(['pending']));
+        expect(new Set((await jobs.remove()).values())).to.deep.equal(new Set(['failed']));
         expect(jobs.left()).to.have.length(3);
         await passes(jobs, [], 2);
       });
@@ -423,14 +446,165 @@ describe('the sweeper of HTCondor', () => {
         expect(jobs.left()).to.deep.equal(all);
       });
 
-      it('a schedd that gives no output away for an hour keeps its jobs no longer', async () => {
-        const jobs = spool(2, clock);
+      it('a schedd that is away for hours costs no log, and no job is removed for that', async () => {
+        const jobs = spool(3, clock);
+        const all = jobs.left();
         jobs.state.isAway = true;
-        await passes(jobs, [], 80);
-        const awaited = spool(2, clock);
+        await passes(jobs, all, 1);
+        jobs.fail(undefined);
+        for (let pass = 0; pass < 50; pass++) await passes(jobs, all, 1, { kind: /failed/, minutes: 10 });
+        jobs.fail([]);
+        await passes(jobs, all, 1);
+        jobs.state.isAway = false;
+        await passes(jobs, [], 2);
+        expect([...jobs.came]).to.have.members(all);
+      });
+
+      it('a transfer that fails because the schedd is away is no failure of any output', async () => {
+        const jobs = spool(120, clock);
+        const all = jobs.left();
+        jobs.state.isAway = true;
+        for (let pass = 0; pass < 50; pass++) {
+          jobs.state.looks.push(undefined, 'condor-unreachable');
+          await passes(jobs, all, 1, { kind: /failed/, minutes: 10 });
+          expect(jobs.commands.length, 'commands of a pass').to.equal(1);
+        }
+        expect(jobs.lines.filter(({ level }) => level === 'warn')).to.deep.equal([]);
+        jobs.state.isAway = false;
+        await passes(jobs, [], 4);
+        expect([...jobs.came]).to.have.members(all);
+      });
+
+      it('a log directory that is away for minutes costs no log', async () => {
+        const jobs = spool(60, clock);
+        const all = jobs.left();
+        jobs.fail(all);
+        for (let pass = 0; pass < 20; pass++) await passes(jobs, all, 1);
+        jobs.fail([3, 4]);
+        await passes(jobs, [3, 4], 10);
+        jobs.fail([]);
+        await passes(jobs, [], 4);
+        expect([...jobs.came]).to.have.members(all);
+      });
+
+      for (const code of ['condor-failed', 'condor-auth', 'condor-unreachable', 'condor-no-job'] as const)
+        it(`one with which each transfer ends as ${code} keeps its own job alone, for about an hour`, async () => {
+          const jobs = spool(120, clock);
+          const all = jobs.left();
+          jobs.fail([30], code);
+          expect(await passes(jobs, [30], 3)).to.be.below(3);
+          expect(await passes(jobs, [], 80)).to.be.within(25, 70);
+          expect([...jobs.came]).to.have.members(all.filter((id) => id !== 30));
+          const told = jobs.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+          expect(told).to.deep.equal([
+            'output of spooled jobs could not be fetched, and is tried again',
+            'output of spooled jobs could not be fetched, and is given up unless a source awaits it',
+          ]);
+        });
+
+      it('one that is awaited is tried for days, and told of twice', async () => {
+        const jobs = spool(1, clock);
+        await awaiting(3);
+        jobs.fail([3]);
+        for (let pass = 0; pass < 50; pass++) await passes(jobs, [3], 1, { minutes: 10 });
+        expect(jobs.lines.filter(({ level }) => level === 'warn')).to.have.length(2);
+        jobs.fail([]);
+        await passes(jobs, [], 2);
+        expect([...jobs.came]).to.deep.equal([3]);
+      });
+
+      it('one that is awaited is awaited for ten days since it was given up, or until its source needs it no more', async () => {
+        const jobs = spool(2, clock);
         await awaiting(3, 4);
-        awaited.state.isAway = true;
-        for (let pass = 0; pass < 80; pass++) await passes(awaited, [3, 4], 1);
+        const mark = outputs.pathOf(3) + '.awaited';
+        // A job that ran for years.
+        utimesSync(mark, 0, 0);
+        jobs.fail([3, 4]);
+        for (let pass = 0; pass < 8; pass++) await passes(jobs, [3, 4], 1, { minutes: 10 });
+        const since = (days: number) => {
+          writeFileSync(mark, String(clock.now() - days * 24 * 3_600_000));
+        };
+        since(9.9);
+        await passes(jobs, [3, 4], 1);
+        since(10.1);
+        await outputs.drop([4]);
+        await passes(jobs, [], 1);
+        expect(marks()).to.deep.equal([]);
+      });
+
+      it('many that cannot be fetched cost no log of the others, and are given up', async () => {
+        const jobs = spool(300, clock);
+        const all = jobs.left();
+        const bad = all.filter((id) => id % 3 === 0);
+        jobs.fail(bad);
+        await passes(jobs, bad, 60);
+        expect([...jobs.came]).to.have.members(all.filter((id) => !bad.includes(id)));
+        await passes(jobs, [], 400);
+      });
+
+      it('many that cannot be fetched cost no log of the others, also where each pass brings more before the last ones are through', async () => {
+        const jobs = spool(930, clock);
+        jobs.state.time = 6000;
+        const all = jobs.left();
+        const bad = all.slice(15, -15);
+        jobs.fail(bad);
+        await passes(jobs, bad, 120);
+        expect([...jobs.came]).to.have.members(all.filter((id) => !bad.includes(id)));
+      });
+
+      it('what was given up long before the next call is tried once more', async () => {
+        const jobs = spool(1, clock);
+        jobs.fail([3]);
+        jobs.state.time = 20_000;
+        for (let pass = 0; pass < 9; pass++) await passes(jobs, [3], 1, { minutes: 10 });
+        expect(jobs.lines.map(({ message }) => message).join()).not.to.contain('given up');
+        // This call comes back before its transfer does.
+        await passes(jobs, [3], 1);
+        for (let step = 0; step < 20; step++) await clock.advance(10_000);
+        expect(jobs.lines.map(({ message }) => message).join()).to.contain('given up');
+        jobs.fail([]);
+        await passes(jobs, [], 2);
+        expect([...jobs.came]).to.deep.equal([3]);
+      });
+
+      it('a schedd that answers no more while it sends costs no log', async () => {
+        const jobs = spool(3, clock);
+        const all = jobs.left();
+        for (const id of all) jobs.takes.set(id, 1e9);
+        jobs.state.isDeaf = true;
+        for (let pass = 0; pass < 60; pass++)
+          await passes(jobs, all, 1, { kind: /pending|failed/, minutes: 8 });
+        expect(jobs.lines.filter(({ level }) => level === 'warn')).to.deep.equal([]);
+        expect(jobs.left()).to.deep.equal(all);
+      });
+
+      it('three that never come are given up, after hours', async () => {
+        const jobs = spool(3, clock);
+        for (const id of jobs.left()) jobs.takes.set(id, 1e9);
+        expect(await passes(jobs, [], 60, { minutes: 8 })).to.be.above(15);
+      });
+
+      it('two calls at once for the same jobs take none for fetched that has not come', async () => {
+        const jobs = spool(2, clock);
+        for (const id of jobs.left()) jobs.takes.set(id, 3000);
+        jobs.fail([3]);
+        const workers = jobs.left().map((id) => workerOf(id));
+        const calls = [1, 2].map(() => jobs.sweeper.remove(workers, signal));
+        let isOver = false;
+        const all = Promise.all(calls).finally(() => (isOver = true));
+        await until('both are over', async () => {
+          await clock.advance(1000);
+          return isOver;
+        });
+        for (const outcomes of await all) expect(outcomes.get(3)).to.have.property('kind', 'pending');
+        expect(jobs.left()).to.deep.equal([3]);
+      });
+
+      it('two jobs of one worker are both fetched', async () => {
+        const jobs = spool(2, clock);
+        jobs.twice.add(3);
+        await passes(jobs, [], 2);
+        expect(jobs.commands.flat().toSorted()).to.deep.equal([1003, 3, 4]);
       });
 
       it('many of ordinary size come each once, and go as they come', async () => {
@@ -492,46 +666,17 @@ describe('the sweeper of HTCondor', () => {
       expect(jobs.left()).to.deep.equal(bad);
     });
 
-    it('lets a job go whose output is not awaited: a log must not keep it', async () => {
-      const jobs = spool(1);
-      jobs.fail([3]);
-      expect(await jobs.remove()).to.deep.equal(new Map([[3, 'gone']]));
-    });
-
-    it('keeps all that is awaited while the schedd does not answer', async () => {
+    it('keeps all, awaited or not, while the schedd does not answer, and says that it does not', async () => {
       const jobs = spool(2);
       await awaiting(3);
       jobs.fail(undefined);
       expect(await jobs.remove()).to.deep.equal(
         new Map([
-          [3, 'pending'],
-          [4, 'pending'],
+          [3, 'failed'],
+          [4, 'failed'],
         ]),
       );
       expect(jobs.left()).to.deep.equal([3, 4]);
-    });
-
-    it('waits for ten days since the first fetch that failed, and for nothing that its source needs no more', async () => {
-      const jobs = spool(2);
-      await awaiting(3, 4);
-      const mark = outputs.pathOf(3) + '.awaited';
-      utimesSync(mark, 0, 0);
-      jobs.fail([3, 4]);
-      expect((await jobs.remove()).get(3), 'a job that ran for years').to.equal('pending');
-      const since = (days: number) => {
-        writeFileSync(mark, String(Date.now() - days * 24 * 3_600_000));
-      };
-      since(9.9);
-      expect((await jobs.remove()).get(3)).to.equal('pending');
-      since(10.1);
-      await outputs.drop([4]);
-      expect(await jobs.remove()).to.deep.equal(
-        new Map([
-          [3, 'gone'],
-          [4, 'gone'],
-        ]),
-      );
-      expect(marks()).to.deep.equal([]);
     });
   });
 
@@ -603,10 +748,13 @@ describe('the sweeper of HTCondor', () => {
 
     it('keeps a worker whose output may lie in the spool of a schedd that is away', async () => {
       await outputs.make([{ workerId: 3, leaves: true }]);
-      expect((await remove(3, failsFirst())).get(3)).to.have.nested.property('reason.code', 'output-awaited');
+      expect((await remove(3, failsFirst())).get(3)).to.have.nested.property(
+        'error.message',
+        'the schedd does not answer',
+      );
       await outputs.drop([3]);
       // It may have left a log there all the same.
-      expect((await remove(3, failsFirst())).get(3)).to.have.property('kind', 'pending');
+      expect((await remove(3, failsFirst())).get(3)).to.have.property('kind', 'failed');
       expect((await remove(3)).get(3)).to.deep.equal({ kind: 'gone' });
     });
 

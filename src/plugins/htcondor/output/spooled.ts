@@ -1,9 +1,9 @@
-import { whereJobs } from '../../../clients/htcondor/classad.ts';
+import { type JobId, whereJobs } from '../../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import { toReason } from '../../../worker/errors.ts';
 import { isFinal } from '../../../worker/status.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
-import { queuedOf } from '../look-up.ts';
+import { inQueue, queuedOf } from '../look-up.ts';
 import type { Job } from '../marks.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorDaemon, HTCondorMonitorConfig } from '../schema.ts';
@@ -20,17 +20,22 @@ export interface SpoolParts {
 }
 
 const completed = 4;
-/** Jobs whose output is fetched by one command, and how long that may take, ms; what one job alone has beyond it is fetched beside the others. */
-const portion = { jobs: 50, time: 60_000, quick: 15_000 };
-/** For the output of one job, ms. */
-const longest = 600_000;
+/** Outputs that are fetched by one command, and how long a quick one takes, ms: then the next has twice as many. */
+const portion = { most: 50, quick: 15_000 };
+/** How long a command may take, ms. What one output alone has beyond it is fetched beside the portions, with a turn of its own. */
+const longest = { portions: 60_000, slow: 600_000 };
+type Lane = keyof typeof longest;
 /** How long a removal waits for what is being fetched for it, ms: its other workers are not to wait longer. */
 const patience = 15_000;
-/** How long a job waits for a schedd that gives no output away, ms; after a pause in its failures, ms, that time begins anew. */
-const longestAway = 3_600_000;
-const sameAway = 1_200_000;
-/** Failures of single jobs after which the files of all jobs are the matter, such as a full disk. */
+/**
+ * So long after its first failure, ms, an output is given up that has failed so often, in commands of its own or in any: a moment without the
+ * schedd, a log directory that is away, or a full disk must cost no log, whatever HTCondor calls it.
+ */
+const enough = { time: 3_600_000, alone: 10, any: 300 };
+/** Failures of single outputs after which no portion is divided until the next call: the files of all jobs may be the matter. */
 const mostAlone = 5;
+/** How long an output counts as given up, ms: before a removal that comes later it is tried once more. */
+const verdict = 60_000;
 
 /** Those of the workers whose jobs have ended, with their output in the spool. @throws HTCondorError */
 async function spooledOf(
@@ -48,9 +53,25 @@ async function spooledOf(
   });
 }
 
-async function transfer({ schedd }: SpoolParts, jobs: readonly Job[], signal: AbortSignal): Promise<void> {
-  const these = whereJobs(jobs.map(({ id }) => id));
-  const workerIds = jobs.flatMap(({ workerId }) => workerId ?? []);
+/** What a worker left in the spool. */
+interface Spooled {
+  readonly workerId: number;
+  /** One job, or two where a lost answer had it submitted twice. */
+  readonly jobs: readonly JobId[];
+}
+
+function byWorker(jobs: readonly Job[]): Spooled[] {
+  const groups = Map.groupBy(jobs, ({ workerId = 0 }) => workerId);
+  return [...groups].map(([workerId, some]) => ({ workerId, jobs: some.map(({ id }) => id) }));
+}
+
+async function transfer(
+  { schedd }: SpoolParts,
+  outputs: readonly Spooled[],
+  signal: AbortSignal,
+): Promise<void> {
+  const these = whereJobs(outputs.flatMap(({ jobs }) => jobs));
+  const workerIds = outputs.map(({ workerId }) => workerId);
   const fetch = () => schedd.client.transferData(`${schedd.mine} && (${these})`, signal);
   await schedd.outputs.bring(workerIds, fetch, signal);
 }
@@ -66,7 +87,7 @@ export async function fetchSpooled(
   signal: AbortSignal,
 ): Promise<void> {
   const over = await spooledOf(parts, workers, signal);
-  if (over.length > 0) await transfer(parts, over, signal);
+  if (over.length > 0) await transfer(parts, byWorker(over), signal);
 }
 
 interface SpooledParts extends SpoolParts {
@@ -75,10 +96,35 @@ interface SpooledParts extends SpoolParts {
 
 /** What became of the outputs of some workers. Those of all others have come, or there are none. */
 export interface Fetched {
-  /** Those whose output could not be fetched, and why. */
-  readonly failed: ReadonlyMap<number, WorkerError>;
+  /** Those whose output is given up, and why. It is tried again as long as its job is there. */
+  readonly givenUp: ReadonlyMap<number, WorkerError>;
   /** Those whose output is still to come, and what it waits for. */
   readonly open: ReadonlyMap<number, string>;
+  /** Those of which the schedd did not say whether they have an output. */
+  readonly unanswered: ReadonlyMap<number, WorkerError>;
+}
+
+/** How a fetch ended. */
+interface End {
+  /** Monotonic ms. */
+  readonly at: number;
+  /** Why the output has not come. */
+  readonly reason?: WorkerError;
+  /** It is given up; the schedd was away, which says nothing of the output; or neither. */
+  readonly kind?: 'given-up' | 'unanswered';
+}
+
+/** What is known of an output that could not be fetched yet. */
+interface Missed {
+  /** Of its first failure, monotonic ms. */
+  readonly since: number;
+  /** Failures of commands that were to fetch it, and of those that were to fetch it alone. */
+  readonly any: number;
+  readonly alone: number;
+  /** Whether it was given up: each further failure is no news. */
+  readonly isOver: boolean;
+  /** Whether it was tried once more after that. */
+  readonly isRetried: boolean;
 }
 
 /**
@@ -87,25 +133,20 @@ export interface Fetched {
  */
 export class SpooledOutputs {
   readonly #parts: SpooledParts;
-  /** Jobs whose turn is still to come, by worker. */
-  readonly #queue = new Map<number, Job>();
-  /** Jobs that took longer than a portion may, and have a turn of their own. */
-  readonly #slow = new Map<number, Job>();
+  /** Outputs whose turn is still to come, by worker. */
+  readonly #queue = new Map<number, Spooled>();
+  /** Those that took longer than a portion may, and have a turn of their own. */
+  readonly #slow = new Map<number, Spooled>();
   /** Workers that had such a turn before. */
   readonly #wasSlow = new Set<number>();
   /** Workers whose output is being fetched, or waits for its turn. */
   readonly #open = new Set<number>();
-  /** Workers whose output was fetched; an error says why it could not be. */
-  readonly #done = new Map<number, WorkerError | undefined>();
-  /** Workers whose output could not be fetched by a command of its own: their turn is last. */
-  readonly #unfetchable = new Set<number>();
-  /** Workers whose own output was the fault of the last failure. */
-  readonly #atFault = new Set<number>();
-  /** By worker: since when, and when last, fetches failed for no fault of its output, monotonic ms. */
-  readonly #away = new Map<number, { readonly since: number; readonly last: number }>();
-  #atOnce = portion.jobs;
+  /** Workers whose output has come, or has failed and was not told of yet. */
+  readonly #ended = new Map<number, End>();
+  readonly #missed = new Map<number, Missed>();
+  #atOnce = portion.most;
   #alone = 0;
-  readonly #busy = { portions: false, slow: false };
+  readonly #busy: Record<Lane, boolean> = { portions: false, slow: false };
   #news = Promise.withResolvers<undefined>();
 
   constructor(parts: SpooledParts) {
@@ -114,78 +155,96 @@ export class SpooledOutputs {
 
   /** The worker is no more. */
   forget(workerId: number): void {
-    for (const known of [this.#queue, this.#slow, this.#open, this.#done, this.#away]) known.delete(workerId);
-    for (const known of [this.#unfetchable, this.#wasSlow, this.#atFault]) known.delete(workerId);
+    for (const known of [this.#queue, this.#slow, this.#open, this.#ended, this.#missed, this.#wasSlow])
+      known.delete(workerId);
   }
 
   /** The output of spooled jobs goes with them. It waits for a moment; what comes later is there at the next call. */
   async fetch(workers: readonly Worker[], signal: AbortSignal): Promise<Fetched> {
     const ids = workers.map(({ workerId }) => workerId);
     for (const workerId of ids) {
-      const reason = this.#done.get(workerId);
-      if (reason !== undefined && this.#isToRepeat(workerId)) this.#done.delete(workerId);
+      const end = this.#ended.get(workerId);
+      if (end?.reason !== undefined && !this.#isFinal(workerId, end)) this.#ended.delete(workerId);
     }
-    const fresh = workers.filter(({ workerId }) => !this.#open.has(workerId) && !this.#done.has(workerId));
-    const reasons = new Map<number, WorkerError>();
+    const fresh = workers.filter(({ workerId }) => !this.#open.has(workerId) && !this.#ended.has(workerId));
+    const unanswered = new Map<number, WorkerError>();
+    let spooled: readonly Job[] = [];
     try {
-      this.#take(fresh.length === 0 ? [] : await spooledOf(this.#parts, fresh, signal));
+      if (fresh.length > 0) spooled = await spooledOf(this.#parts, fresh, signal);
+      this.#take(spooled);
     } catch (error) {
-      for (const { workerId } of fresh) reasons.set(workerId, toReason(error));
+      for (const { workerId } of fresh) unanswered.set(workerId, toReason(error));
     }
+    /** Those that have none, or of which the schedd did not say it. */
+    const without = new Set(fresh.map(({ workerId }) => workerId));
+    for (const { workerId = 0 } of spooled) without.delete(workerId);
     await this.#settled(ids, signal);
-    const open = new Map<number, string>();
-    for (const workerId of ids) {
-      const reason = this.#done.get(workerId);
-      if (this.#open.has(workerId))
+    const [givenUp, open] = [new Map<number, WorkerError>(), new Map<number, string>()];
+    for (const workerId of ids.filter((id) => !without.has(id))) {
+      const end = this.#ended.get(workerId);
+      if (end === undefined) {
+        // It is open, or its end was told to another call, and what has not come must not be taken for come here.
         open.set(workerId, `the output of worker ${workerId} is being fetched, or waits for its turn`);
+        continue;
+      }
+      const { kind, reason } = end;
       if (reason === undefined) continue;
-      reasons.set(workerId, reason);
       // The next call tries it again.
-      this.#done.delete(workerId);
-    }
-    const failed = new Map<number, WorkerError>();
-    for (const [workerId, reason] of reasons)
-      if (this.#isToRepeat(workerId))
+      this.#ended.delete(workerId);
+      if (kind === undefined)
         open.set(workerId, `the output of worker ${workerId} cannot be fetched yet: ${reason.message}`);
-      else failed.set(workerId, reason);
-    for (const workerId of failed.keys()) this.#atFault.delete(workerId);
-    this.#tell(reasons);
-    return { failed, open };
+      else (kind === 'given-up' ? givenUp : unanswered).set(workerId, reason);
+    }
+    return { givenUp, open, unanswered };
   }
 
-  /**
-   * A failure that is no fault of the output is repeated for an hour, and beyond it where the daemon has ended: a moment without the schedd, or
-   * a full disk, must cost no log.
-   */
-  #isToRepeat(workerId: number): boolean {
-    if (this.#atFault.has(workerId)) return false;
-    const { daemon } = this.#parts;
-    const now = daemon.clock.monotonic();
-    const before = this.#away.get(workerId);
-    const since = before === undefined || now - before.last > sameAway ? now : before.since;
-    this.#away.set(workerId, { since, last: now });
-    return now - since < longestAway || daemon.ended.aborted;
+  /** Whether a failure, of which no call was told yet, is the last one. One of long ago is not: what was the matter may be over. */
+  #isFinal(workerId: number, { kind, at }: End): boolean {
+    const missed = this.#missed.get(workerId);
+    if (kind !== 'given-up' || missed === undefined) return false;
+    if (missed.isRetried || this.#parts.daemon.clock.monotonic() - at <= verdict) return true;
+    this.#missed.set(workerId, { ...missed, isRetried: true });
+    return false;
   }
 
   #take(jobs: readonly Job[]): void {
-    const late = ({ workerId = 0 }: Job) => Number(this.#unfetchable.has(workerId));
-    for (const job of jobs.toSorted((one, other) => late(one) - late(other))) {
-      const { workerId = 0 } = job;
-      (this.#wasSlow.has(workerId) ? this.#slow : this.#queue).set(workerId, job);
+    for (const output of byWorker(jobs)) {
+      const { workerId } = output;
+      // Another call may have asked for it meanwhile.
+      if (this.#open.has(workerId) || this.#ended.has(workerId)) continue;
+      (this.#wasSlow.has(workerId) ? this.#slow : this.#queue).set(workerId, output);
       this.#open.add(workerId);
     }
+    this.#alone = 0;
     this.#start();
   }
 
   #start(): void {
     const { log } = this.#parts.daemon;
     const works = [
-      this.#work('portions', () => takeFrom(this.#queue, this.#atOnce), portion.time),
-      this.#work('slow', () => takeFrom(this.#slow, 1), longest),
+      this.#work('portions', () => this.#next(this.#queue)),
+      this.#work('slow', () => this.#next(this.#slow, 1)),
     ];
     Promise.all(works).catch((error: unknown) => {
       log.error('the output of spooled jobs is not fetched', { ...toReason(error) });
     });
+  }
+
+  /** Those that failed most seldom come first, and none of them together with one that has never failed alone. */
+  #next(outputs: Map<number, Spooled>, most?: number): readonly Spooled[] {
+    const sorted = [...outputs.values()].sort(
+      (one, other) => this.#failuresOf(one) - this.#failuresOf(other),
+    );
+    const isBad = sorted[0] !== undefined && this.#failuresOf(sorted[0]) > 0;
+    const some = sorted
+      .slice(0, most ?? (isBad ? portion.most : this.#atOnce))
+      .filter((output) => this.#failuresOf(output) > 0 === isBad);
+    for (const { workerId } of some) outputs.delete(workerId);
+    return some;
+  }
+
+  #failuresOf({ workerId }: Spooled): number {
+    return this.#missed.get(workerId)?.alone ?? 0;
   }
 
   async #settled(workerIds: readonly number[], signal: AbortSignal): Promise<void> {
@@ -200,110 +259,168 @@ export class SpooledOutputs {
     done.abort();
   }
 
-  async #work(which: 'portions' | 'slow', next: () => readonly Job[], limit: number): Promise<void> {
-    if (this.#busy[which]) return;
-    this.#busy[which] = true;
+  async #work(lane: Lane, next: () => readonly Spooled[]): Promise<void> {
+    if (this.#busy[lane]) return;
+    this.#busy[lane] = true;
     try {
-      for (let some = next(); some.length > 0; some = next()) await this.#bring(some, limit);
+      for (let some = next(); some.length > 0; some = next()) await this.#bring(some, lane);
     } finally {
-      this.#busy[which] = false;
-      if (which === 'portions') this.#alone = 0;
+      this.#busy[lane] = false;
     }
   }
 
-  async #bring(some: readonly Job[], limit: number): Promise<void> {
-    const { clock } = this.#parts.daemon;
+  /** @returns why the schedd does not answer, if it does not */
+  async #bring(outputs: readonly Spooled[], lane: Lane): Promise<WorkerError | undefined> {
+    // Some may have been settled or forgotten meanwhile.
+    const some = outputs.filter(({ workerId }) => this.#open.has(workerId));
+    if (some.length === 0) return undefined;
+    const { clock, ended } = this.#parts.daemon;
     const begun = clock.monotonic();
     const [done, late] = [new AbortController(), new AbortController()];
-    const over = clock.sleep(limit, done.signal).then(() => {
+    const over = clock.sleep(longest[lane], done.signal).then(() => {
       if (!done.signal.aborted) late.abort();
     });
     over.catch(() => undefined);
     try {
-      await transfer(this.#parts, some, AbortSignal.any([late.signal, this.#parts.daemon.ended]));
-      if (limit === portion.time) this.#alone = 0;
-      if (clock.monotonic() - begun < portion.quick) this.#atOnce = Math.min(2 * this.#atOnce, portion.jobs);
-      this.#settle(some, undefined);
+      await transfer(this.#parts, some, AbortSignal.any([late.signal, ended]));
+      if (lane === 'portions') this.#alone = 0;
+      if (clock.monotonic() - begun < portion.quick) this.#atOnce = Math.min(2 * this.#atOnce, portion.most);
+      this.#settle(some, {});
+      return undefined;
     } catch (error) {
       const isLate = late.signal.aborted || isHTCondorError(error, 'condor-timeout');
-      const reason = toReason(error);
-      const isDivided = some.length > 1 && (isLate || (isOfFiles(reason.code) && this.#alone < mostAlone));
-      if (this.#parts.daemon.ended.aborted || !(isDivided || isLate)) this.#fail(some, reason);
-      else if (isDivided) {
-        // The command ends at the first file that it cannot write: the others must not wait for that one.
-        const half = Math.ceil(some.length / 2);
-        if (isLate) this.#atOnce = half;
-        await this.#bring(some.slice(0, half), limit);
-        await this.#bring(some.slice(half), limit);
-      } else if (limit === longest) this.#fail(some, tooLong);
-      else {
-        for (const job of some) {
-          const { workerId = 0 } = job;
-          // It may have been forgotten meanwhile.
-          if (!this.#open.has(workerId)) continue;
-          this.#slow.set(workerId, job);
-          this.#wasSlow.add(workerId);
-        }
-        this.#start();
-      }
+      return await this.#afterFailure(some, lane, { isLate, reason: toReason(error) });
     } finally {
       done.abort();
     }
   }
 
-  #fail(some: readonly Job[], reason: WorkerError): void {
-    const [{ workerId = 0 } = {}] = some;
-    if (some.length === 1 && isOfFiles(reason.code)) this.#alone++;
-    if (some.length === 1 && this.#open.has(workerId)) {
-      this.#unfetchable.add(workerId);
-      if (reason.code === 'condor-failed') this.#atFault.add(workerId);
+  async #afterFailure(
+    some: readonly Spooled[],
+    lane: Lane,
+    { isLate, reason }: { readonly isLate: boolean; readonly reason: WorkerError },
+  ): Promise<WorkerError | undefined> {
+    if (this.#parts.daemon.ended.aborted) {
+      this.#settle(some, { reason });
+      return undefined;
     }
-    if (some.length > 1 && reason.code === 'condor-unreachable') {
-      // It would let each portion wait for that.
-      this.#settle([...this.#queue.values()], reason);
+    const isOfSchedd = isLate ? some.length === 1 : !isOfFiles(reason.code);
+    const away = isOfSchedd ? await this.#away(some) : undefined;
+    if (away !== undefined) {
+      // Each portion would wait for that.
+      for (const waiting of [some, [...this.#queue.values()], [...this.#slow.values()]])
+        this.#settle(waiting, { kind: 'unanswered', reason: away });
       this.#queue.clear();
+      this.#slow.clear();
+      return away;
     }
-    this.#settle(some, reason);
+    const half = Math.ceil(some.length / 2);
+    const isDivided = some.length > 1 && this.#alone < mostAlone;
+    const isNew = !isDivided && some.some((output) => this.#failuresOf(output) === 0);
+    // Those that were not divided have fewer neighbours the next time, unless each of them is known to be bad.
+    if (some.length > 1 && (isLate || isNew)) this.#atOnce = half;
+    if (isDivided) {
+      // The command ends at the first file that it cannot write: the others must not wait for that one.
+      const why = await this.#bring(some.slice(0, half), lane);
+      const others = some.slice(half);
+      if (why === undefined) return this.#bring(others, lane);
+      this.#settle(others, { kind: 'unanswered', reason: why });
+      return why;
+    }
+    if (some.length === 1 && lane === 'portions') this.#alone++;
+    if (isLate && some.length === 1 && lane === 'portions') this.#slowDown(some);
+    else this.#miss(some, isLate ? tooLong(longest[lane]) : reason);
+    return undefined;
   }
 
-  #settle(some: readonly Job[], reason: WorkerError | undefined): void {
-    for (const { workerId = 0 } of some) {
+  #slowDown(some: readonly Spooled[]): void {
+    for (const output of some) {
+      const { workerId } = output;
+      // It may have been forgotten meanwhile.
+      if (!this.#open.has(workerId)) continue;
+      this.#slow.set(workerId, output);
+      this.#wasSlow.add(workerId);
+    }
+    this.#start();
+  }
+
+  /** Why the schedd does not answer, if it does not: then no output is the fault of the failure. */
+  async #away(some: readonly Spooled[]): Promise<WorkerError | undefined> {
+    const { schedd, daemon } = this.#parts;
+    try {
+      await inQueue(schedd, whereJobs(some.flatMap(({ jobs }) => jobs)), daemon.ended, [
+        'ClusterId',
+        'ProcId',
+      ]);
+      return undefined;
+    } catch (error) {
+      return toReason(error);
+    }
+  }
+
+  #miss(some: readonly Spooled[], reason: WorkerError): void {
+    const now = this.#parts.daemon.clock.monotonic();
+    const [fresh, over]: [number[], number[]] = [[], []];
+    for (const output of some) {
+      const { workerId } = output;
+      if (!this.#open.has(workerId)) continue;
+      const before = this.#missed.get(workerId);
+      const { since, isRetried, ...was } = before ?? nothingMissed(now);
+      const [any, alone] = [was.any + 1, was.alone + Number(some.length === 1)];
+      const isOver =
+        now - since >= enough.time && (alone >= enough.alone || (any >= enough.any && alone > 0));
+      this.#missed.set(workerId, { since, any, alone, isOver, isRetried });
+      if (before === undefined) fresh.push(workerId);
+      if (isOver && !was.isOver) over.push(workerId);
+      this.#settle([output], { reason, ...(isOver && { kind: 'given-up' }) });
+    }
+    this.#tell('output of spooled jobs could not be fetched, and is tried again', fresh, reason);
+    this.#tell(
+      'output of spooled jobs could not be fetched, and is given up unless a source awaits it',
+      over,
+      reason,
+    );
+  }
+
+  #settle(some: readonly Spooled[], how: Omit<End, 'at'>): void {
+    const end = { ...how, at: this.#parts.daemon.clock.monotonic() };
+    for (const { workerId } of some) {
       // It may have been forgotten meanwhile.
       if (!this.#open.delete(workerId)) continue;
-      this.#done.set(workerId, reason);
-      if (reason !== undefined) continue;
-      this.#unfetchable.delete(workerId);
-      this.#away.delete(workerId);
+      this.#ended.set(workerId, end);
+      if (end.reason === undefined) this.#missed.delete(workerId);
     }
     this.#news.resolve(undefined);
     this.#news = Promise.withResolvers();
   }
 
-  #tell(failed: ReadonlyMap<number, WorkerError>): void {
+  #tell(what: string, workerIds: readonly number[], { code, message }: WorkerError): void {
+    if (workerIds.length === 0) return;
     const { schedd, daemon } = this.#parts;
-    for (const [code, some] of Map.groupBy(failed, ([, reason]) => reason.code)) {
-      const workerIds = some.slice(0, 10).map(([workerId]) => workerId);
-      daemon.log.warn('output of spooled jobs could not be fetched', {
-        schedd: schedd.submissionHost,
-        workers: some.length,
-        workerIds,
-        code,
-        message: some[0]?.[1].message,
-      });
-    }
+    daemon.log.warn(what, {
+      schedd: schedd.submissionHost,
+      workers: workerIds.length,
+      workerIds: workerIds.slice(0, 10),
+      code,
+      message,
+    });
   }
 }
 
-function takeFrom(jobs: Map<number, Job>, most: number): readonly Job[] {
-  const some = [...jobs.values().take(most)];
-  for (const { workerId = 0 } of some) jobs.delete(workerId);
-  return some;
-}
+const nothingMissed = (since: number): Missed => ({
+  since,
+  any: 0,
+  alone: 0,
+  isOver: false,
+  isRetried: false,
+});
 
-const tooLong: WorkerError = {
-  code: 'condor-timeout',
-  message: `condor_transfer_data did not bring it within ${longest / 1000} s`,
-};
+function tooLong(limit: number): WorkerError {
+  return {
+    code: 'condor-timeout',
+    message: `condor_transfer_data did not bring it within ${limit / 1000} s`,
+  };
+}
 
 /** Whether the schedd answered, and the files of some job were the matter. */
 function isOfFiles(code: string): boolean {
