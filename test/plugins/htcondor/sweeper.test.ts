@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { type CondorCode, HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { LeftOutputs } from '../../../src/plugins/htcondor/output/left-outputs.ts';
@@ -300,14 +301,20 @@ describe('the sweeper of HTCondor', () => {
           jobs = jobs.filter((id) => !gone.includes(id));
         },
       };
+      /** Looks at files that are under way. */
+      let looks = 0;
+      const look = <T>(ended: Promise<T>): Promise<T> => {
+        looks++;
+        return ended.finally(() => looks--);
+      };
+      const bundles = new Bundles(join(directory, 'payloads'));
       const schedd = {
-        submits,
+        submits: { unfinished: (ids: ReadonlySet<number>) => look(submits.unfinished(ids)) },
         outputs: {
-          // A look at files takes real time, in which this clock may go on.
           bring: (ids: readonly number[], fetch: () => Promise<void>, ended: AbortSignal) =>
             clock === systemClock ? outputs.bring(ids, fetch, ended) : fetch(),
-          isAwaited: (id: number, now: number, mayCome: boolean) => outputs.isAwaited(id, now, mayCome),
-          remove: (id: number) => outputs.remove(id),
+          isAwaited: (id: number, now: number, mayCome: boolean) => look(outputs.isAwaited(id, now, mayCome)),
+          remove: (id: number) => look(outputs.remove(id)),
         },
         refused: new Map(),
         removals: new Removals('LOCAL'),
@@ -316,7 +323,7 @@ describe('the sweeper of HTCondor', () => {
         jobQueue: sameQueue,
         submissionHost: 'LOCAL',
         client,
-        bundles: new Bundles(join(directory, 'payloads')),
+        bundles: { dropAll: (ids: ReadonlySet<number>) => look(bundles.dropAll(ids)) },
       } as unknown as HTCondorSchedd;
       const daemon = { ...pluginContext({ clock }), log, queue: () => undefined, ended: life };
       const sweeper = new HTCondorSweeper({ schedd, daemon, options: () => ({ heldTimeout: 60 }) } as never);
@@ -337,6 +344,7 @@ describe('the sweeper of HTCondor', () => {
         takes,
         sweeper,
         remove,
+        isAtFiles: () => looks > 0,
         fail: (which: Iterable<number> | undefined, code: CondorCode = 'condor-failed') => {
           bad = which && new Map([...which].map((id) => [id, code]));
         },
@@ -354,6 +362,18 @@ describe('the sweeper of HTCondor', () => {
         clock = new ManualClock();
       });
 
+      /** What a call comes to. A look at files takes real time, in which the clock stands still. */
+      async function outcomeOf<T>(call: Promise<T>, jobs: ReturnType<typeof spool>, step = 1000): Promise<T> {
+        let isOver = false;
+        const ended = call.finally(() => (isOver = true));
+        await until('the call is over', async () => {
+          for (let steps = 0; steps < 50 && !isOver; steps++)
+            await (jobs.isAtFiles() ? setImmediate() : clock.advance(step));
+          return isOver;
+        });
+        return ended;
+      }
+
       /** Passes, with a pause before each, until no more than these are left. @returns how many it took */
       async function passes(
         jobs: ReturnType<typeof spool>,
@@ -363,15 +383,9 @@ describe('the sweeper of HTCondor', () => {
       ) {
         for (let pass = 1; pass <= most; pass++) {
           for (let step = 0; step < 20; step++) await clock.advance(minutes * 3000);
-          let isOver = false;
           const began = clock.monotonic();
-          const removal = jobs.remove().finally(() => (isOver = true));
-          await until('the call is over', async () => {
-            await clock.advance(4000);
-            return isOver;
-          });
+          const outcomes = await outcomeOf(jobs.remove(), jobs, 4000);
           expect(clock.monotonic() - began, 'time of a call').to.be.below(45_000);
-          const outcomes = await removal;
           for (const id of jobs.left()) expect(outcomes.get(id)).to.match(kind);
           if (jobs.left().length <= left.length) {
             expect(jobs.left()).to.deep.equal(left);
@@ -405,13 +419,8 @@ describe('the sweeper of HTCondor', () => {
         const all = jobs.left();
         for (const id of all) jobs.takes.set(id, 1000);
         jobs.state.isAway = true;
-        let isOver = false;
-        const first = jobs.remove().finally(() => (isOver = true));
-        await until('the call is over', async () => {
-          await clock.advance(1000);
-          return isOver;
-        });
-        expect(new Set((await first).values())).to.deep.equal(new Set(['pending']));
+        const first = await outcomeOf(jobs.remove(), jobs);
+        expect(new Set(first.values())).to.deep.equal(new Set(['pending']));
         for (let step = 0; step < 20; step++) await clock.advance(3000);
         jobs.state.isAway = false;
         const fetched: number[] = [];
@@ -434,15 +443,12 @@ describe('the sweeper of HTCondor', () => {
         const jobs = spool(120, clock, life.signal);
         const all = jobs.left();
         for (const id of all) jobs.takes.set(id, 200);
-        let isOver = false;
-        const removal = jobs.remove().finally(() => (isOver = true));
+        const removal = jobs.remove();
+        await until('the first portion is on its way', () => jobs.commands.length > 0);
         await clock.advance(1000);
         life.abort();
-        await until('the call is over', async () => {
-          await clock.advance(1000);
-          return isOver;
-        });
-        expect(new Set((await removal).values())).to.deep.equal(new Set(['pending']));
+        const outcomes = await outcomeOf(removal, jobs);
+        expect(new Set(outcomes.values())).to.deep.equal(new Set(['pending']));
         expect(jobs.left()).to.deep.equal(all);
       });
 
@@ -590,13 +596,8 @@ describe('the sweeper of HTCondor', () => {
         jobs.fail([3]);
         const workers = jobs.left().map((id) => workerOf(id));
         const calls = [1, 2].map(() => jobs.sweeper.remove(workers, signal));
-        let isOver = false;
-        const all = Promise.all(calls).finally(() => (isOver = true));
-        await until('both are over', async () => {
-          await clock.advance(1000);
-          return isOver;
-        });
-        for (const outcomes of await all) expect(outcomes.get(3)).to.have.property('kind', 'pending');
+        for (const outcomes of await outcomeOf(Promise.all(calls), jobs))
+          expect(outcomes.get(3)).to.have.property('kind', 'pending');
         expect(jobs.left()).to.deep.equal([3]);
       });
 
