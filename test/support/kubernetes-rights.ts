@@ -47,7 +47,10 @@ async function isAllowed(
 ): Promise<boolean> {
   const [resource, subresource] = path.split('/');
   const resourceAttributes = {
-    ...{ namespace: space.name, group, resource, verb },
+    namespace: space.name,
+    group,
+    resource,
+    verb,
     ...(subresource !== undefined && { subresource }),
     ...(object !== undefined && { name: object }),
   };
