@@ -26,6 +26,10 @@ export const htcondorErrors = {
       'The schedd takes no more jobs of this user or of one submit (`MAX_JOBS_PER_OWNER` and the like).',
     remedy: 'Lower `nQueueLimitWorker`, or ask the administrators of the schedd.',
   },
+  'condor-refused': {
+    meaning: 'The schedd refuses these jobs by a rule of its administrators (`SUBMIT_REQUIREMENT_NAMES`).',
+    remedy: 'See the message for the reason, and change the template, or what the request asks for.',
+  },
   'condor-disk-full': {
     meaning: 'The disk of the schedd, or of this machine, is full.',
     remedy: 'Free space in the spool of the schedd, or in the directory that the message names.',

@@ -60,6 +60,20 @@ interface Rule {
  * are those of `condor_schedd.V6/qmgmt.cpp`.
  */
 const rules: readonly Rule[] = [
+  // Before all others: condor_submit shows the expression, which may be anybody's.
+  {
+    command: /submit/,
+    says: /^ERROR: Parse error in expression/m,
+    code: 'condor-submit-wrong',
+    maybeDone: false,
+  },
+  // Reasons of an administrator (`SUBMIT_REQUIREMENT_NAMES`), or of a limit that is told after them.
+  {
+    command: /submit/,
+    says: /Failed to commit[^\n]*\n(?!.*(CEDAR:|SECMAN:|AUTHENTICATE:|MAX_JOBS|Failed to ))ERROR: /,
+    code: 'condor-refused',
+    maybeDone: false,
+  },
   {
     command: /tail/,
     says: /requested but not authorized to be sent/,
@@ -130,6 +144,9 @@ const rules: readonly Rule[] = [
 /** The jobs were in the queue when it came to this, whatever kept their files from following. */
 const afterwards = /Failed to (spool|commit)/i;
 
+/** The schedd has nothing of it, whatever else is said. */
+const refusals: ReadonlySet<Rule | undefined> = new Set(rules.slice(0, 2));
+
 /** Characters of a tool's words that are shown. */
 const shownLength = 400;
 
@@ -139,7 +156,7 @@ const longestLine = 2000;
 /** The failure that the standard error of a tool reports. */
 export function failureOf(called: Called, stderr: string, status: string): HTCondorError {
   const words = wordsOf(masked(stderr));
-  const text = words.join('\n');
+  const text = wordsOf(withoutValues(stderr, called.submitted ?? '')).join('\n');
   const rule = rules.find(({ command, says }) => (command?.test(called.command) ?? true) && says.test(text));
   const line = called.submitted === undefined ? undefined : lineOf(text, called.submitted);
   const said = words.length === 0 ? 'without a word' : shortened(fromOutside(words.join('; ')));
@@ -147,9 +164,30 @@ export function failureOf(called: Called, stderr: string, status: string): HTCon
   return new HTCondorError({
     code: rule?.code ?? 'condor-failed',
     message: `${called.command} for ${called.place}${at}: ${said} (${status})`,
-    maybeDone: called.changes && ((rule?.maybeDone ?? true) || afterwards.test(text)),
+    maybeDone:
+      called.changes && ((rule?.maybeDone ?? true) || (!refusals.has(rule) && afterwards.test(text))),
     ...(line !== undefined && { line }),
   });
+}
+
+/** Lines in which HTCondor tells of itself. They show nothing of a submit text. */
+const ownLine =
+  /^(\d\d\/\d[\d/: .]* )?(\([\w:|]+\) )*(ERROR: )?(Failed to|CEDAR:|SECMAN:|AUTHENTICATE:|DC\w+::|Number of|SCHEDD |TOOL )/;
+
+/** What was said, without values of the submit text that read as words of HTCondor: a user wrote some of them. */
+function withoutValues(said: string, submitted: string): string {
+  let lines = said.split('\n');
+  for (const line of submitted.split('\n')) {
+    const value = line.slice(line.indexOf('=') + 1);
+    // Of a list, or of an expression, a part may be shown.
+    for (const part of new Set([value, ...value.split(/[,"]/)].map((text) => text.trim()))) {
+      // No more of a line is read.
+      const start = part.slice(0, longestLine);
+      if (rules.some(({ says }) => says.test(start)) || afterwards.test(start))
+        lines = lines.map((one) => (ownLine.test(one) ? one : one.replaceAll(part, '')));
+    }
+  }
+  return lines.join('\n');
 }
 
 const shortened = (text: string) => (text.length > shownLength ? `${text.slice(0, shownLength)}...` : text);

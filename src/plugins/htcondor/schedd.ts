@@ -15,6 +15,7 @@ import { Removals } from './state/removals.ts';
 import { JobQueue } from './job-queue.ts';
 import { Owners } from './owners.ts';
 import { everywhere } from './where.ts';
+import { RefusedByRule } from './submitting/refused-by-rule.ts';
 import { Submits } from './submitting/submits.ts';
 
 /** Calls for files of one schedd that may be under way in Node's threads. */
@@ -54,6 +55,7 @@ export class HTCondorSchedd {
   readonly fenced = new Map<number, number>();
   /** By worker: the attempt that the schedd refused for certain, so that nothing of it can come any more. */
   readonly refused = new Map<number, number>();
+  readonly refusedByRule = new RefusedByRule();
   /** By `cluster.proc`: jobs submitted since the monitor last looked. They may have ended before it looks again. */
   readonly fresh = new Map<string, Job>();
   readonly jobs = new KnownJobs();

@@ -120,6 +120,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'condor-not-listed': otherError,
   'condor-limit': 5512,
   'condor-no-tool': otherError,
+  'condor-refused': 5512,
   'condor-disk-full': otherError,
   'condor-submit-wrong': otherError,
   'condor-constraint-wrong': otherError,

@@ -63,6 +63,78 @@ describe('errors of the commands of HTCondor', () => {
     }
   });
 
+  describe('hole 1: words of a user in a submit text decide nothing', () => {
+    const words = [
+      'requested but not authorized to be sent',
+      'Number of jobs would exceed MAX_JOBS_PER_OWNER',
+      'No space left on device',
+      'failed to write to file x (errno 13)',
+      'AUTHENTICATE:1003',
+      'not authorized',
+      'Connection refused',
+      'No such schedd',
+      'Failed to connect',
+      'Failed to commit job submission into the queue.',
+      'Failed to spool job files.',
+      'CEDAR:6001 timed out',
+      'could not parse',
+      'Parse error in constraint',
+      'No such job',
+    ];
+    for (const word of words)
+      it(word, () => {
+        const expression = `rank = "${word}" +`;
+        const shown = `ERROR: Parse error in expression: \n\tRank = "${word}" +\n\tERROR at Queue statement on Line 3: \n`;
+        const text = (line: string) => called('condor_submit', `${line}\nqueue\n`);
+        expect(failureOf(text(expression), shown, '')).to.include({
+          code: 'condor-submit-wrong',
+          maybeDone: false,
+        });
+        // A part of a list is shown, and long ones are cut.
+        const file = `${word}/${'x'.repeat(5000)}`;
+        const missing = `ERROR: Can't open "${file}"  with flags 00 (No such file or directory)\nSubmitting job(s)\n`;
+        expect(failureOf(text(`transfer_input_files = a,${file}, b`), missing, '')).to.include({
+          code: 'condor-submit-wrong',
+          maybeDone: false,
+        });
+        // The cause counts all the same.
+        expect(
+          failureOf(text(expression), `${shown}ERROR: Failed to connect to queue manager`, '').code,
+        ).to.equal('condor-submit-wrong');
+      });
+
+    it('but words of HTCondor itself count, also where a value has the same', () => {
+      const text = (word: string) => called('condor_submit', `+Note = "${word}"\nqueue\n`);
+      for (const said of [
+        'ERROR: Failed to commit job submission into the queue.',
+        'ERROR: Failed to connect to queue manager\nERROR: Failed to spool job files.',
+        '11/21/26 19:42:39 (D_ALWAYS) CEDAR:6001:timed out',
+      ])
+        for (const word of [
+          'Failed to commit',
+          'Failed to spool',
+          'timed out',
+          'CEDAR:6001',
+          'ERROR: Failed to',
+        ])
+          expect(failureOf(text(word), said, ''), `${said} with ${word}`).to.include({ maybeDone: true });
+    });
+
+    it('hole 8: however long they are', () => {
+      const long = 'failed to write '.repeat(20_000);
+      const { code } = failureOf(called('condor_submit', `x = ${long}\nqueue\n`), `ERROR: ${long}`, '');
+      expect(code).to.equal('condor-submit-wrong');
+    });
+  });
+
+  it('a rule of the administrators of a schedd refuses jobs, and none of them is there', () => {
+    const committed = 'ERROR: Failed to commit job submission into the queue.';
+    const refused = `${committed}\nERROR: Jobs need a project.`;
+    expect(failure('condor_submit', refused)).to.include({ code: 'condor-refused', maybeDone: false });
+    for (const lost of ['CEDAR:6001:Failed to read', 'AUTHENTICATE:1003:no', 'SECMAN:2007:no'])
+      expect(failure('condor_submit', `${committed}\nERROR: ${lost}`), lost).to.include({ maybeDone: true });
+  });
+
   it('is told from what the commands say besides, where `_CONDOR_TOOL_DEBUG` asks for it', () => {
     const stderr = [
       '11/21/26 19:42:39 (D_SECURITY) AUTHENTICATE: no authorization for FS',

@@ -22,6 +22,8 @@ import type { ReadyTemplate, SubmitTexts } from './submit-texts.ts';
 
 /** Commands that one submission has under way: the schedd takes them one after the other. */
 const atOnce = 4;
+/** How often parts of a refused `condor_submit` are tried by themselves in one call. */
+const mostFurtherTries = 20;
 
 export interface SubmissionParts {
   readonly schedd: HTCondorSchedd;
@@ -38,6 +40,9 @@ interface Target {
   readonly directory: string;
   readonly template: ReadyTemplate;
   readonly ce: ChosenCe | undefined;
+  /** The queue and its CE, and how many of its jobs the schedd had taken before. */
+  readonly place: string;
+  readonly takenBefore: number;
 }
 
 /**
@@ -47,6 +52,7 @@ interface Target {
 export class Submission {
   readonly #parts: SubmissionParts;
   readonly #outcomes = new Map<number, SubmitOutcome>();
+  #furtherTries = mostFurtherTries;
 
   constructor(parts: SubmissionParts) {
     this.#parts = parts;
@@ -107,7 +113,9 @@ export class Submission {
       return;
     }
     const clusters = clustersOf(due);
-    await pMap(clusters, (some) => this.#submitCluster(some, { directory, template, ce }), {
+    const place = JSON.stringify([this.#parts.context.queue, ce && ceName(ce)]);
+    const to = { directory, template, ce, place, takenBefore: schedd.refusedByRule.takenOf(place) };
+    await pMap(clusters, (some) => this.#submitCluster(some, to), {
       concurrency: atOnce,
     });
   }
@@ -211,6 +219,7 @@ export class Submission {
         schedd.fresh.set(handle.batchID, this.#freshJob(id, workerId, ce));
         this.#outcomes.set(workerId, { kind: 'accepted', handle, ...elementOf(ce && ceName(ce)) });
       }
+      schedd.refusedByRule.took(to.place, ids);
     } catch (error) {
       if (late.length > 0) {
         const message = `worker ${late.map(({ workerId }) => workerId).join(', ')} was given up before its submission began`;
@@ -218,7 +227,8 @@ export class Submission {
         return;
       }
       const reason = toReason(error);
-      if (isHTCondorError(error) && !error.maybeDone)
+      if (isHTCondorError(error, 'condor-refused')) await this.#sendInHalves(workers, to, reason);
+      else if (isHTCondorError(error) && !error.maybeDone)
         this.#reject(
           workers,
           reason,
@@ -226,6 +236,41 @@ export class Submission {
         );
       else
         for (const { workerId } of workers) this.#outcomes.set(workerId, { kind: 'unknown', error: reason });
+    }
+  }
+
+  /** A rule of the schedd's administrators refused one of these workers at least: which, shows when they are submitted in halves. */
+  async #sendInHalves(workers: readonly WorkerToStart[], to: Target, reason: WorkerError): Promise<void> {
+    const { schedd, signal } = this.#parts;
+    const [worker] = workers;
+    if (worker !== undefined && workers.length === 1) {
+      const isForGood = schedd.refusedByRule.isForGood(worker.workerId, to.place, to.takenBefore);
+      this.#reject(workers, reason, isForGood && worker.payload !== undefined);
+      return;
+    }
+    const middle = Math.ceil(workers.length / 2);
+    for (const half of [workers.slice(0, middle), workers.slice(middle)]) {
+      if (this.#furtherTries > 0 && !signal.aborted) await this.#sendHalf(half, to);
+      // Nothing is known of each of these by itself.
+      this.#reject(
+        half.filter(({ workerId }) => !this.#outcomes.has(workerId)),
+        reason,
+      );
+    }
+  }
+
+  async #sendHalf(half: readonly WorkerToStart[], to: Target): Promise<void> {
+    const { schedd, texts } = this.#parts;
+    this.#furtherTries--;
+    const due = this.#withoutFenced(half);
+    if (due.length === 0) return;
+    try {
+      await this.#send(texts.describe(schedd, to.template, due, to.ce), to);
+    } catch (error) {
+      this.#reject(
+        due.filter(({ workerId }) => !this.#outcomes.has(workerId)),
+        toReason(error),
+      );
     }
   }
 

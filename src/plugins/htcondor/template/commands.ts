@@ -11,8 +11,8 @@ import type { Values } from './placeholders.ts';
 import type { Command, Statement } from './statements.ts';
 
 /**
- * Numbers that may differ between the workers of one `condor_submit`. HTCondor refuses none of them, so a worker never fails for the
- * value of another one.
+ * Numbers that may differ between the workers of one `condor_submit`. HTCondor itself refuses none of them. Where a rule of a schedd's
+ * administrators does, the workers are submitted in halves until it is alone (`Submission`), so that none fails for the value of another one.
  */
 const ownNumbers = {
   key: /^(request_(cpus|memory|disk|gpus)|job_max_vacate_time)$/i,
