@@ -35,6 +35,8 @@ export class IntentSettler {
   readonly #parts: SettlerParts;
   readonly #limits: QueueLimits;
   readonly #sender: IntentSender;
+  /** The worker that was retried last. The others come before it: one that is refused each time must not take all retries. */
+  #last = 0;
 
   constructor(runtime: QueueRuntime, parts: SettlerParts, limits: QueueLimits, sender: IntentSender) {
     this.#runtime = runtime;
@@ -46,7 +48,8 @@ export class IntentSettler {
   async settle(): Promise<void> {
     const { ledger } = this.#parts;
     const { config, configId, current } = this.#runtime;
-    const all = ledger.live.unconfirmed(config.name, configId).filter((worker) => this.#isDue(worker));
+    const due = ledger.live.unconfirmed(config.name, configId).filter((worker) => this.#isDue(worker));
+    const all = this.#inTurn(due);
     for (let first = 0; first < all.length; first += settledAtOnce) {
       // Calls take their time: an operator's word, and workers that ended meanwhile, count.
       const open = all.slice(first, first + settledAtOnce).filter((worker) => this.#isDue(worker));
@@ -68,6 +71,12 @@ export class IntentSettler {
       live.get(workerId) !== undefined &&
       isOpen(this.#runtime, placement)
     );
+  }
+
+  #inTurn<One extends { readonly workerId: number }>(workers: readonly One[]): readonly One[] {
+    const isLater = ({ workerId }: One) => workerId > this.#last;
+    const all = workers.toSorted((one, other) => one.workerId - other.workerId);
+    return [...all.filter(isLater), ...all.filter((worker) => !isLater(worker))];
   }
 
   async #settleThese(ids: readonly number[], mayRetry: boolean): Promise<void> {
@@ -111,7 +120,10 @@ export class IntentSettler {
   }
 
   async #retry(toRetry: readonly WorkerRecord[]): Promise<void> {
-    const ids = toRetry.slice(0, this.#limits.retries).map(({ workerId }) => workerId);
+    const ids = this.#inTurn(toRetry)
+      .slice(0, this.#limits.retries)
+      .map(({ workerId }) => workerId);
+    this.#last = ids.at(-1) ?? this.#last;
     // A worker whose end was asked for meanwhile gets no further attempt.
     const counted = await this.#parts.ledger.attemptAgain(ids);
     const retried = toRetry.filter(({ workerId }) => counted.has(workerId));

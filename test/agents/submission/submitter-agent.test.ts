@@ -277,6 +277,19 @@ describe('a pass of the submitter', () => {
       expect(await agentOf().pass().catch(messageOf)).to.contain('none of 1 was accepted');
     });
 
+    it('hole 1: absent intents take turns where not all may be sent again, so that one that is refused each time holds up no other', async () => {
+      await leftOpen(9, 7, 8);
+      queue.submit = () => ({ kind: 'rejected', permanent: false, error: refused });
+      const agent = agentOf({ factoryLimits: new FactoryLimits(0.5, 1, parts.clock) });
+      const sent: string[] = [];
+      for (let turn = 0; turn < 4; turn++) {
+        await parts.clock.advance(2000);
+        await agent.pass().catch(() => undefined);
+        sent.push(...queue.taken().filter((line) => line.startsWith('submit')));
+      }
+      expect(sent).to.deep.equal(['submit 7', 'submit 8', 'submit 9', 'submit 7']);
+    });
+
     it('an open intent is given up after its last attempt', async () => {
       queue = new ScriptedQueue(parts, { maxSubmissionAttempts: 1 });
       await leftOpen(7);
