@@ -25,9 +25,9 @@ export const commandLineErrors = {
   },
   'requests-full': {
     meaning:
-      'Too many requests wait for workers: more than 10,000, or more than 128 MiB of payloads in them (429).',
+      'Too many requests wait for workers: more than 10,000, for more than 100,000 workers, or with more than 128 MiB of payloads (429).',
     remedy:
-      'Ask again when some of them have their workers, ask for many workers in one request (`--count`), or withdraw requests that are needed no more.',
+      'Ask again when some of them have their workers, ask for many workers in one request (`--count`) and not in many, or withdraw requests that are needed no more.',
   },
   'no-such-credential': {
     meaning: 'No credential, and no manager of credentials, has this name.',

@@ -135,11 +135,13 @@ onEachDatabase('requests of operators in the database', (database) => {
       await restored.close();
     });
 
-  for (const [what, count, content] of [
-    ['10,000', 10_000, { SQLite: `''`, PostgreSQL: `''` }],
+  for (const [what, count, workers, content] of [
+    ['10,000', 10_000, 1, { SQLite: `''`, PostgreSQL: `''` }],
+    ['100,000 workers', 10, 10_000, { SQLite: `''`, PostgreSQL: `''` }],
     [
       '128 MiB of payloads',
       2,
+      1,
       {
         SQLite: 'hex(zeroblob(33554432)) || hex(zeroblob(33554432))',
         PostgreSQL: `repeat('0', 134217728)`,
@@ -147,7 +149,7 @@ onEachDatabase('requests of operators in the database', (database) => {
     ],
   ] as const)
     it(`that would make more than ${what} wait are refused, and those that are there already are not`, async () => {
-      await store.requests.add(requestOf('first', { key: 'k' }), 1);
+      await store.requests.add(requestOf('first', { key: 'k', count: workers }), 1);
       await beside.execute(`WITH RECURSIVE n (at) AS (SELECT 2 UNION ALL SELECT at + 1 FROM n WHERE at < ${count})
         INSERT INTO requests (id, instance, queue, count, requirements, content, parts, asked_by, creation_time)
         SELECT 'r' || at, instance, queue, count, requirements, ${content[database.name]}, parts, asked_by, 1
@@ -159,7 +161,7 @@ onEachDatabase('requests of operators in the database', (database) => {
         );
       expect(await add({})).to.equal('requests-full');
       expect(await store.requests.byId('more')).to.equal(undefined);
-      expect(await add({ key: 'k' })).to.equal(false);
+      expect(await add({ key: 'k', count: workers })).to.equal(false);
       await store.requests.served(['first', 'r2'], 3);
       expect(await add({})).to.equal(true);
     });

@@ -19,8 +19,8 @@ const shownColumns = [
   ...(['withdrawn_time', 'withdraw_reason', 'ended_time', 'served_time'] as const),
 ] as const;
 
-/** Requests that may wait for workers at once. */
-const mostOpen = { requests: 10_000, bytes: 128 * 1024 * 1024 };
+/** Requests that may wait for workers at once, and what they ask for: each pass of their queue goes through all of these workers. */
+const mostOpen = { requests: 10_000, workers: 100_000, bytes: 128 * 1024 * 1024 };
 
 const livingStatuses = workerStatuses.filter((status) => !isFinal(status));
 
@@ -218,12 +218,12 @@ export class SqlRequestStore implements RequestStore {
 
   /** The daemon keeps open requests in memory, with their content. @throws ThresherError `requests-full` */
   async #requireRoom(tx: Kysely<Tables>): Promise<void> {
-    const { rows } = await sql<{ requests: number; bytes: number }>`
-      SELECT count(*) AS requests, coalesce(sum(octet_length(content)), 0) AS bytes FROM requests
+    const { rows } = await sql<{ requests: number; workers: number; bytes: number }>`
+      SELECT count(*) AS requests, coalesce(sum(count), 0) AS workers, coalesce(sum(octet_length(content)), 0) AS bytes FROM requests
       WHERE instance = ${this.#rows.instance} AND served_time IS NULL AND withdrawn_time IS NULL`.execute(tx);
-    const [{ requests, bytes } = { requests: 0, bytes: 0 }] = rows;
-    if (requests <= mostOpen.requests && bytes <= mostOpen.bytes) return;
-    const message = `with this request ${requests} requests, with ${bytes} bytes of payloads, would wait for workers; at most ${mostOpen.requests}, with ${mostOpen.bytes} bytes, may wait`;
+    const [{ requests, workers, bytes } = { requests: 0, workers: 0, bytes: 0 }] = rows;
+    if (requests <= mostOpen.requests && workers <= mostOpen.workers && bytes <= mostOpen.bytes) return;
+    const message = `with this request ${requests} requests for ${workers} workers, with ${bytes} bytes of payloads, would wait; at most ${mostOpen.requests} for ${mostOpen.workers} workers, with ${mostOpen.bytes} bytes, may wait`;
     throw new ThresherError('requests-full', message);
   }
 
