@@ -47,9 +47,12 @@ export class K8sNamespace {
     this.pods = collectionPath(pods, name);
   }
 
-  /** ms UTC by the cluster's clock: that is whose times are compared with it. */
+  /**
+   * ms UTC, for comparison with times that the cluster gave: by its clock where that is behind ours, so that a clock of ours that runs ahead
+   * gives no worker up; else by ours, since a proxy may have set the date of its answers, and made all waits longer than they are.
+   */
   now(): number {
-    return this.#clock.now() + this.client.clockOffset;
+    return this.#clock.now() + Math.min(0, this.client.clockOffset);
   }
 
   job(name: string): string {

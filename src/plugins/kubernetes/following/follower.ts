@@ -26,6 +26,9 @@ const logsOfLast = 3_600_000;
 /** After so long a Job without a Pod is asked about, and again after that, ms. */
 const withoutPod = { noticed: 10_000, again: 60_000 };
 
+/** Clocks that differ by more are told of, ms. */
+const clocksDiffer = 300_000;
+
 type Source = 'jobs' | 'pods';
 
 /** Makes observations of what two watches tell, and has given up what waited too long. */
@@ -47,8 +50,9 @@ export class Follower {
   readonly #logsWanted: { readonly observation: Observation; readonly lines: number }[] = [];
   #logReaders = 0;
   #toldOfLogs = false;
-  /** When Jobs without a Pod are looked for next, ms UTC of the cluster. */
-  #askAt = 0;
+  /** When Jobs without a Pod are looked for next, monotonic ms. */
+  #askAt = -Infinity;
+  #toldOfClocks = false;
   /** Something was wrong since the last complete listing. */
   #troubled = false;
   #completedAt = -Infinity;
@@ -117,7 +121,9 @@ export class Follower {
     const now = this.#parts.namespace.now();
     for (const [workerId, at] of this.#lookAgain) if (at <= now) this.#look(workerId);
     if (!states.every(({ synced }) => synced)) return;
-    if (now >= this.#askAt) this.#askWhy(now);
+    this.#compareClocks();
+    const { clock } = this.#parts.context;
+    if (clock.monotonic() >= this.#askAt) this.#askWhy(now, clock.monotonic());
     // The older of the two watches counts: while it is silent, nothing new is known. The end of a break is news.
     const aliveAt = Math.min(...states.map((state) => state.aliveAt));
     if (aliveAt <= this.#completedAt && !this.#troubled) return;
@@ -127,9 +133,9 @@ export class Follower {
   }
 
   /** Why a Pod is not made (a quota, a class or an account that is missing) stands in Events of its Job alone. */
-  #askWhy(now: number): void {
+  #askWhy(now: number, monotonic: number): void {
     const without = this.#following.withoutPod(now - withoutPod.noticed);
-    this.#askAt = now + (without.size === 0 ? withoutPod.noticed : withoutPod.again);
+    this.#askAt = monotonic + (without.size === 0 ? withoutPod.noticed : withoutPod.again);
     lastWarnings(this.#parts.namespace, [...without.keys()], this.#signal)
       .then((warnings) => {
         for (const [uid, warning] of warnings) {
@@ -142,6 +148,19 @@ export class Follower {
       .catch((error: unknown) => {
         this.#parts.context.log.debug('why Pods are missing cannot be asked', { ...toReason(error) });
       });
+  }
+
+  #compareClocks(): void {
+    const { namespace, context } = this.#parts;
+    const ahead = namespace.client.clockOffset;
+    const differ = Math.abs(ahead) > clocksDiffer;
+    if (differ && !this.#toldOfClocks)
+      context.log.warn('the clocks of this machine and of the API server, or of what is before it, differ', {
+        namespace: namespace.name,
+        secondsAhead: Math.round(ahead / 1000),
+        effect: 'limits to waits are kept by the one that is behind',
+      });
+    this.#toldOfClocks = differ;
   }
 
   #changed({ trouble, synced }: ReflectorState): void {

@@ -7,10 +7,10 @@ import { until } from '../../../support/until.ts';
 
 const longAgo = new Date(Date.now() - 3_600_000).toISOString();
 
-/** A Job that has waited an hour for its first Pod. */
-const waitingJob = (workerId: number, marks: Parameters<typeof marked>[1] = {}) => ({
-  metadata: { ...marked(workerId, marks), creationTimestamp: longAgo },
-  status: { startTime: longAgo },
+/** A Job that has waited for its first Pod, an hour if nothing else is said. */
+const waitingJob = (workerId: number, marks: Parameters<typeof marked>[1] = {}, since = longAgo) => ({
+  metadata: { ...marked(workerId, marks), creationTimestamp: since },
+  status: { startTime: since },
 });
 
 describe('workers that have waited too long', () => {
@@ -67,6 +67,29 @@ describe('workers that have waited too long', () => {
       '',
     ]);
   });
+
+  for (const [hours, why] of [
+    [72, 'what is before the API server may have written it'],
+    [-72, 'the clock of this machine may be ahead'],
+  ] as const)
+    it(`hole 8: are measured by the clock that is behind while answers have a date that is ${hours} h ahead: ${why}`, async () => {
+      const ahead = hours * 3_600_000;
+      stub.answer = (response) => {
+        response.setHeader('date', new Date(Date.now() + ahead).toUTCString());
+        return false;
+      };
+      const before = (ms: number) => new Date(Date.now() + Math.min(0, ahead) - ms).toISOString();
+      put(waitingJob(1, {}, before(60_000)), waitingJob(2, {}, before(2 * 3_600_000)));
+      await using watched = watch(stub.plugin('monitor', { podQueueTimeLimit: 3600 }));
+      const statusOf = (id: number) => watched.history.get(id)?.at(-1)?.status;
+      await until('the older one is given up', () => statusOf(2) === 'failed');
+      const told = () => log.lines.filter(({ message }) => message.startsWith('the clocks of this machine'));
+      await until('the difference is told', () => told().length > 0);
+      expect([...stub.jobs.keys()]).to.deep.equal(['factory-1']);
+      expect(statusOf(1)).to.equal('submitted');
+      expect(told().map(({ level }) => level)).to.deep.equal(['warn']);
+      expect(told()[0]?.facts['secondsAhead']).to.be.closeTo(hours * 3600, 5);
+    });
 
   it('are told of in one line where none of them can be deleted', async () => {
     put(...Array.from({ length: 20 }, (_, index) => waitingJob(index + 1)));
