@@ -34,6 +34,10 @@ export interface Simulated {
   readonly serverDelay?: number;
   /** How long a worker is queued, and then runs, s. */
   readonly lasts?: number;
+  /** How far the server's clock is ahead, s. */
+  readonly ahead?: number;
+  /** How far it is ahead by the date of its answers, if that is another one, s. */
+  readonly saidAhead?: number;
 }
 
 interface Row {
@@ -81,7 +85,9 @@ export class PandaSimulation {
   #room = 0;
 
   constructor(options: Simulated) {
-    this.#options = { newsDelay: 0, target: 100, serverDelay: 0, lasts: Infinity, ...options };
+    const { ahead = 0 } = options;
+    const usual = { newsDelay: 0, target: 100, serverDelay: 0, lasts: Infinity, ahead, saidAhead: ahead };
+    this.#options = { ...usual, ...options };
   }
 
   /** Lets the factory begin, again after a death. */
@@ -124,7 +130,7 @@ export class PandaSimulation {
       },
       memory,
       status: { write: async () => undefined } as unknown as StatusFile,
-      serverAhead: () => 0,
+      serverAhead: () => this.#options.saidAhead * 1000,
       options: linkOptions({ heartbeatInterval: 600, statisticsInterval: 300, jobsInterval: 60 }),
       clock: this.clock,
       log: this.log,
@@ -182,7 +188,7 @@ export class PandaSimulation {
 
   /** A command that an operator of the server makes. */
   command(command: string, params: unknown): void {
-    const creation = pandaTime(this.clock.now());
+    const creation = pandaTime(this.clock.now() + this.#options.ahead * 1000);
     this.#commands = this.#commands.filter((one) => one.command !== command);
     this.#commands.push({ command_id: ++this.#commandId, command, params, creation_date: creation });
   }

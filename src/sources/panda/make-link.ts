@@ -1,10 +1,11 @@
+import type { Log } from '../../plugins/contracts/index.ts';
 import type { PandaApi } from '../../clients/panda/api.ts';
 import type { BesideTask } from './beside.ts';
 import { CommandRunner } from './command-runner.ts';
 import { ActiveJobs } from './jobs.ts';
 import { Life } from './life.ts';
 import { type LinkParts, PandaLink } from './link.ts';
-import { OrderBook } from './order-book.ts';
+import { latestOrder, OrderBook } from './order-book.ts';
 import { Reporter, type ReporterParts } from './reporter.ts';
 import { ServerHealth } from './server-health.ts';
 import { Statistician } from './statistician.ts';
@@ -39,13 +40,39 @@ export interface MakeLink extends Pick<
 /** Each may have 100 ids, and one answer has its bounds: what is beyond them would be lost. */
 const mostCommands = 100;
 
+/**
+ * How far the server's clock is ahead, as the date of its answers says it. What is before the server may have written that date: by one far
+ * ahead no statistics would ever be older than an order, and all workers would count as made for it.
+ */
+export function believedAhead(said: () => number | undefined, log: Log): () => number | undefined {
+  let isTold = false;
+  return () => {
+    const ahead = said();
+    const isTooFar = ahead !== undefined && ahead > latestOrder;
+    if (isTooFar && !isTold)
+      log.warn(
+        'the date of the answers of the PanDA server is far ahead of the clock of this machine, and is not believed',
+        {
+          secondsAhead: Math.round(ahead / 1000),
+        },
+      );
+    isTold = isTooFar;
+    return isTooFar ? undefined : ahead;
+  };
+}
+
 /** Wires the parts of a link. */
 export function makeLink(make: MakeLink): PandaLink {
   const { api, memory, clock, log, options, host, version, logUrls, refused } = make;
   const health = new ServerHealth({ clock, log });
   const common = { ...make, health };
-  const orders = new OrderBook({ memory, clock, log, serverAhead: make.serverAhead });
-  const statistician = new Statistician({ ...common, interval: options.statisticsInterval * 1000 });
+  const serverAhead = believedAhead(make.serverAhead, log);
+  const orders = new OrderBook({ memory, clock, log, serverAhead });
+  const statistician = new Statistician({
+    ...common,
+    serverAhead,
+    interval: options.statisticsInterval * 1000,
+  });
   const life = new Life({ ...common, version, heartbeatInterval: options.heartbeatInterval * 1000 });
   const reporter = new Reporter({
     api,

@@ -41,7 +41,7 @@ const mostTypes = 100;
 const neverCounted = 'Undefined';
 
 /** An order cannot be from after it came, ms: a time further ahead than this is a mistake, and counts as none, so that it makes no later order an older one. */
-const latestOrder = 300_000;
+export const latestOrder = 300_000;
 
 /** The order of a site that no queue serves any more is forgotten after so long, ms. */
 const forgottenAfter = 7 * 86_400_000;

@@ -43,14 +43,20 @@ export function whyNoOrder(
     const message = `the PanDA server has given no order for ${site} ${since} (${reported}): is harvester of the queue in CRIC ${harvesterId}?`;
     return [...failing, { code: 'panda-no-order', message }];
   }
-  const total = Object.values(order.said).reduce((sum, count) => sum + count, 0);
+  const [total = 0, wanted = 0] = [order.said, order.wanted].map((counts) =>
+    Object.values(counts).reduce((sum, count) => sum + count, 0),
+  );
+  const less =
+    total === wanted
+      ? ''
+      : `, of which ${total - wanted} had been made before the server knew of them, or are more than thresher takes`;
   const at = isoSeconds(order.createdAt);
   const reason: Reason =
     total === 0
       ? { code: 'panda-order-zero', message: `the order of the PanDA server of ${at} asks for 0 new workers` }
       : {
           code: 'panda-order-fulfilled',
-          message: `the order of the PanDA server of ${at} (${total} new workers) is fulfilled`,
+          message: `the order of the PanDA server of ${at} (${total} new workers${less}) is fulfilled`,
         };
   return [...failing, reason];
 }

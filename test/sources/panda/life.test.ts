@@ -384,6 +384,10 @@ describe('the link', () => {
         'panda-order-zero',
       ]);
       expect(whyNoOrder('A', { ...order, rest: 1 }, 0, facts)).to.deep.equal([]);
+      const [less] = whyNoOrder('A', { ...order, said: { SCORE: 5 }, wanted: { SCORE: 1 } }, 0, facts);
+      expect(less?.message).to.include(
+        '(5 new workers, of which 4 had been made before the server knew of them, or are more than thresher takes)',
+      );
     });
 
     it('what is known of its jobs', () => {

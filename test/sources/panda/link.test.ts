@@ -22,6 +22,7 @@ describe('the link against the rule of the PanDA server, each with a clock of 30
     serverDelay: fc.integer({ min: 0, max: 110 }),
     start: fc.integer({ min: 1, max: 299 }),
     newsDelay: fc.constantFrom(0, 350),
+    ahead: fc.constantFrom(0, 0, 600, 3900, -3900),
   });
   const rates: readonly (readonly [speed: string, rate: number])[] = [
     ['at once', 1000],
@@ -55,6 +56,25 @@ describe('the link against the rule of the PanDA server, each with a clock of 30
     });
     await fc.assert(property, { seed, numRuns: 25 });
   });
+
+  for (const [whose, change] of [
+    ['clock is', (ahead: number) => ({ ahead })],
+    ['answers have a date that is', (saidAhead: number) => ({ saidAhead })],
+  ] as const)
+    for (const seconds of [0, 60, 600, 3900, 86_400, -60, -600, -3900, -86_400])
+      it(`hole 7: replaces workers that ended, and makes none twice, while the server's ${whose} ${seconds} s ahead`, async () => {
+        const usual = { serverPhase: 50, start: 10, rate: 1000, lasts: 60 };
+        const simulation = new PandaSimulation({ ...usual, ...change(seconds) });
+        let most = 0;
+        await simulation.run(duration, () => {
+          most = Math.max(most, simulation.queued);
+        });
+        await simulation.stop();
+        // Four orders ask for all of them: the statistics between those tell of workers that are queued still.
+        expect({ most, made: simulation.workers.length }).to.deep.equal({ most: target, made: 4 * target });
+        const tells = simulation.log.lines.filter(({ message }) => message.includes('is not believed'));
+        expect(tells).to.have.length(seconds > 300 ? 1 : 0);
+      });
 
   it('loses and doubles nothing when the daemon dies before or after any effect', async () => {
     const options = { serverPhase: 50, start: 10, rate: 7 };
