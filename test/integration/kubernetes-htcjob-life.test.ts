@@ -207,6 +207,24 @@ describe('the life of a HTCJob', () => {
     expect(cells).to.deep.equal(['fixed', 0, 1, 0, 0, 'Succeeded']);
   });
 
+  it('hole 8: keeps the finalizers of others, however many those are', async () => {
+    const finalizers = Array.from({ length: 40 }, (_, at) => `other.example/${at}`);
+    const object = jobs.object('many', {
+      name: 'many',
+      script: { image: 'none', command: 'sh', source: 'exit 0' },
+      runtime: 'none',
+    });
+    await space.client.create(jobs.path(), { ...object, metadata: { name: 'many', finalizers } });
+    await jobs.until('many', 'has succeeded', isOver);
+    const finalizersOf = async () => (await jobs.find('many'))?.metadata.finalizers;
+    expect(await finalizersOf()).to.deep.equal([...finalizers, 'finalizer.htc.cern.ch']);
+    await jobs.delete('many');
+    await until('ours is gone', async () => (await finalizersOf())?.length === finalizers.length);
+    expect(await finalizersOf()).to.deep.equal(finalizers);
+    await space.client.patch(jobs.path('many'), { metadata: { finalizers: null } });
+    await jobs.untilGone('many');
+  });
+
   it('ends its jobs also when its finalizer was taken away by force, beside a new one of its name', async () => {
     const file = site.path('forced');
     await jobs.create('forced', `trap '' TERM; while :; do sleep 1; done`);

@@ -9,19 +9,22 @@ import {
   finalizer,
   type HtcJob,
   htcJobKind,
-  type HtcJobMeta,
   htcJobs,
   type HtcJobStatus,
   type SecretData,
   type SecretReference,
 } from '../../clients/htcjob/resource.ts';
+import type { FollowedMeta } from './followed.ts';
 
 const secrets = { group: '', version: 'v1', resource: 'secrets' };
 
 /** Missing Secrets that are remembered. */
 const mostMissing = 10_000;
 
-export type Meta = Pick<HtcJobMeta, 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'finalizers'>;
+export type Meta = Pick<
+  FollowedMeta,
+  'namespace' | 'name' | 'uid' | 'resourceVersion' | 'finalizers' | 'hasMoreFinalizers'
+>;
 
 /** The requests of the operator about one resource. Each change is of the version that was seen, or fails with `kubernetes-conflict`. */
 export class HtcJobCluster {
@@ -43,12 +46,20 @@ export class HtcJobCluster {
 
   /** @returns the new version; undefined where it is gone */
   async setFinalizer(meta: Meta, isThere: boolean, signal: AbortSignal): Promise<string | undefined> {
-    const { namespace, name, uid, resourceVersion, finalizers = [] } = meta;
-    const others = finalizers.filter((one) => one !== finalizer);
+    const { namespace, name, uid, resourceVersion } = meta;
+    const finalizers = meta.hasMoreFinalizers ? await this.#finalizersOf(meta, signal) : meta.finalizers;
+    if (finalizers === undefined && meta.hasMoreFinalizers) return undefined;
+    const others = (finalizers ?? []).filter((one) => one !== finalizer);
     const metadata = { uid, resourceVersion, finalizers: isThere ? [...others, finalizer] : others };
     const options = { kind: 'merge', fieldManager, metadataOnly: true, signal } as const;
     const path = objectPath(htcJobs, namespace, name);
     return versionOf(await unlessGone(this.#client.patch(path, { metadata }, options)));
+  }
+
+  /** All of them, as they are now: a change of the version that was seen fails where they are others. Undefined where the HTCJob is gone. */
+  async #finalizersOf(meta: Meta, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    const found = await this.read(meta, signal);
+    return found?.metadata.finalizers ?? (found && []);
   }
 
   /** Server-side apply: fields of other writers stay, and those of ours that another writer took are taken back. */

@@ -2,6 +2,7 @@ import {
   countingSpec,
   decidingOf,
   flawOf,
+  finalizer,
   type HtcJob,
   type HtcJobMeta,
   type HtcJobScript,
@@ -13,6 +14,8 @@ import {
 
 /** Longest spec that stays in memory as a whole, characters: tens of thousands of HTCJobs may wait, and a spec may have 1.5 MB. */
 const longestKept = 4096;
+/** Finalizers that are kept: the API server bounds neither their number nor their length. */
+const mostFinalizers = { count: 20, length: longestKept };
 /** Memory that a value takes beside its characters, in characters. */
 const perValue = 8;
 
@@ -23,9 +26,14 @@ export interface FollowedSpec extends Omit<ReturnType<typeof decidingOf>, 'outpu
   readonly output?: Pick<JobOutput, 'directory'>;
 }
 
+export interface FollowedMeta extends HtcJobMeta {
+  /** Of many finalizers ours alone is here. */
+  readonly hasMoreFinalizers?: true;
+}
+
 /** The parts of a HTCJob that stay in memory. */
 export interface Followed {
-  readonly metadata: HtcJobMeta;
+  readonly metadata: FollowedMeta;
   readonly spec: FollowedSpec;
   readonly status?: HtcJobStatus;
   /** The whole spec, where it is short and its jobs may still be asked for: else it is read again when it is needed. */
@@ -56,7 +64,7 @@ export function kept(object: HtcJob): Followed {
       uid,
       resourceVersion,
       ...(generation !== undefined && { generation }),
-      ...(finalizers !== undefined && { finalizers }),
+      ...finalizersOf(finalizers),
       ...(creationTimestamp !== undefined && { creationTimestamp }),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     },
@@ -67,6 +75,15 @@ export function kept(object: HtcJob): Followed {
     ...(flaw !== undefined && { flaw }),
     ...(misfit !== undefined && { misfit }),
   };
+}
+
+function finalizersOf(
+  finalizers: readonly string[] | undefined,
+): Pick<FollowedMeta, 'finalizers' | 'hasMoreFinalizers'> {
+  if (finalizers === undefined) return {};
+  const { count, length } = mostFinalizers;
+  if (finalizers.length <= count && finalizers.join('').length <= length) return { finalizers };
+  return { finalizers: finalizers.filter((one) => one === finalizer), hasMoreFinalizers: true };
 }
 
 export const emptySpec: FollowedSpec = { script: {} };

@@ -109,14 +109,21 @@ export class Tracked {
    */
   update(object: Followed, isNewest = false): boolean {
     const { metadata, spec, status, whole, scriptLength } = object;
-    const { namespace, name, uid, resourceVersion, finalizers, generation } = metadata;
+    const { namespace, name, uid, resourceVersion, finalizers, hasMoreFinalizers, generation } = metadata;
     if (!isNewest && isOlder(resourceVersion, this.meta.resourceVersion)) return false;
     const isSame = !this.isGone && this.meta.resourceVersion === resourceVersion && this.meta !== metadata;
     this.isGone = false;
     this.isDeleted = false;
     this.isMissing = false;
     if (!isSame) this.hasChanged();
-    this.meta = { namespace, name, uid, resourceVersion, ...(finalizers && { finalizers }) };
+    this.meta = {
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      ...(finalizers && { finalizers }),
+      ...(hasMoreFinalizers && { hasMoreFinalizers }),
+    };
     this.#wasNew ||= !this.hasFinalizer;
     if (this.generation !== generation) {
       this.problems = undefined;

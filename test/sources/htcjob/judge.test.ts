@@ -158,6 +158,30 @@ describe('the judgement of the jobs of a HTCJob', () => {
   });
 });
 
+describe('the finalizers of a HTCJob', () => {
+  const ours = 'finalizer.htc.cern.ch';
+  const others = (count: number, length = 10) =>
+    Array.from({ length: count }, (_, at) => `x.io/${String(at).padStart(length, 'f')}`);
+  const keptOf = (finalizers: readonly string[]) => {
+    const { metadata, spec } = htcJob();
+    return kept({ metadata: { ...metadata, finalizers }, spec }).metadata;
+  };
+
+  it('hole 8: are kept where they are few, and of many ours alone', () => {
+    const few = [...others(19), ours];
+    expect(keptOf(few)).to.deep.include({ finalizers: few }).and.not.property('hasMoreFinalizers');
+    for (const many of [others(20), others(60_000), others(3, 5000)]) {
+      expect(keptOf([...many, ours])).to.deep.include({ finalizers: [ours], hasMoreFinalizers: true });
+      const tracked = new Tracked(
+        kept({ ...htcJob(), metadata: { ...htcJob().metadata, finalizers: [...many, ours] } }),
+      );
+      expect(tracked.hasFinalizer).to.equal(true);
+      expect(tracked.meta).to.deep.include({ finalizers: [ours], hasMoreFinalizers: true });
+    }
+    expect(keptOf(others(21))).to.deep.include({ finalizers: [], hasMoreFinalizers: true });
+  });
+});
+
 describe('the numbers of jobs', () => {
   it('are ranges in a status, and what is no range is left out', () => {
     expect(toRanges([7, 0, 1, 2, 4])).to.equal('0-2,4,7');
