@@ -35,7 +35,6 @@ export function acceptedPod(data: RetrievedPodData, planner: Planner, acceptedAt
     containers,
     initContainers,
     acceptedAt,
-    data,
   };
   return { record, plan };
 }

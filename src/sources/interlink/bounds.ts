@@ -5,6 +5,12 @@
 export const bounds = {
   /** Bytes of a request. Kubernetes takes at most 3 MiB in one, and base64 makes ConfigMaps and Secrets longer. */
   bodyBytes: 16 * 1024 * 1024,
+  /** Bytes of all bodies that are on their way, or are looked at. The next ones wait until there is room for them. */
+  bodiesBytes: 64 * 1024 * 1024,
+  /** A shorter body waits for no room. */
+  smallBodyBytes: 64 * 1024,
+  /** Bytes of the bodies of Pods that wait for jobs, in memory; those of further ones lie in their files. As many are planned at once. */
+  waitingBytes: 128 * 1024 * 1024,
   /** Commas between the values of a request: 500 Pods have half of them. Each value may be a mistake, which costs memory. */
   bodyValues: 250_000,
   /** Objects and lists within each other. A Pod has 15. */

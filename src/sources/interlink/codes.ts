@@ -27,6 +27,11 @@ export const interlinkErrors = {
     meaning: 'No queue, or more than one, takes the Pods of interLink.',
     remedy: 'Set `queue` of `sources.interlink` to a queue with `"demand": "interlink"`.',
   },
+  'interlink-memory': {
+    meaning:
+      'Pods of interLink wait until others have their jobs: the ConfigMaps and Secrets of all that wait would take more memory than they may.',
+    remedy: 'Nothing, if the others get their jobs soon. See why those wait: `thresher why` of their queue.',
+  },
   'interlink-report': {
     meaning:
       'thresher refused the report of a job of interLink: it is no report, or has no token of its Pod.',

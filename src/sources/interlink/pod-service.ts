@@ -92,15 +92,19 @@ export class PodService {
     return { pods: all.length, running, ended: all.filter((pod) => pod.hasEnded).length };
   }
 
-  /** Accepts a Pod once, however often it is sent, and answers when its job has an id. @throws Refusal */
-  async create(data: RetrievedPodData, signal: AbortSignal): Promise<CreateStruct> {
+  /** Accepts a Pod once, however often it is sent. @throws Refusal */
+  async accept(data: RetrievedPodData): Promise<TrackedPod> {
     const identity = identityOf(data.pod);
     if (typeof identity === 'string') throw new Refusal(400, identity);
     const { uid } = identity;
-    const { book } = this.#parts;
     // A Pod that was accepted once is not judged again: the operator may have changed the options since.
-    const pod = book.get(uid) ?? (await this.#accepted(uid, data));
-    const { host, createTimeout: limit } = this.#parts;
+    return this.#parts.book.get(uid) ?? this.#accepted(uid, data);
+  }
+
+  /** The answer to /create: it comes when the job of the Pod has an id. @throws Refusal */
+  async created(pod: TrackedPod, signal: AbortSignal): Promise<CreateStruct> {
+    const { host, book, createTimeout: limit } = this.#parts;
+    const { uid } = pod.record;
     const whyLate = () => this.#whyLate(pod);
     const { signal: over } = this.#over;
     const outcome = await awaitOutcome(pod, { clock: host.clock, limit, whyLate, over }, signal);
@@ -123,7 +127,7 @@ export class PodService {
     // Another request may have accepted it meanwhile.
     const other = book.get(uid);
     if (other !== undefined) return other;
-    const pod = await book.accept(record).catch(refuse);
+    const pod = await book.accept(record, data).catch(refuse);
     this.#statuses.created(uid);
     const { name, namespace } = record;
     host.log.info('Pod accepted', { pod: uid, name, namespace });

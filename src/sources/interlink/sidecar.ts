@@ -8,6 +8,7 @@ import type {
   Wanted,
   WorkerNews,
 } from '../../plugins/contracts/index.ts';
+import type { RetrievedPodData } from '../../clients/interlink/wire.ts';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import { isFinal } from '../../worker/status.ts';
 import { oneLine } from '../../util/one-line.ts';
@@ -70,8 +71,13 @@ export class Sidecar implements Source {
   }
 
   #newRequests(): PodRequests {
-    const { host, batchInterval } = this.#parts;
-    return new PodRequests({ clock: host.clock, batchInterval, plan: (pod) => this.#requestOf(pod) });
+    const { host, book, batchInterval } = this.#parts;
+    return new PodRequests({
+      host,
+      batchInterval,
+      read: ({ record }) => book.files.body(record.uid),
+      plan: (pod, data) => this.#requestOf(pod, data),
+    });
   }
 
   async wanted({ name, own, requirements }: SourceQueue): Promise<Wanted> {
@@ -86,9 +92,12 @@ export class Sidecar implements Source {
       this.#longest = requirements.maxWalltime;
       this.#requests = this.#newRequests();
     }
+    // Which Pods have their jobs already is not known before.
+    if (this.#service.desk === undefined) return nothing;
     const waiting = book.all.filter(({ isWanted }) => isWanted);
     const requests = this.#requests.of(waiting, () => this.#service.desk?.wake(name));
-    return { requests, groups: [], reasons: [] };
+    const { reason } = this.#requests;
+    return { requests, groups: [], reasons: reason === undefined ? [] : [reason] };
   }
 
   async told(news: readonly WorkerNews[]): Promise<void> {
@@ -170,10 +179,9 @@ export class Sidecar implements Source {
   }
 
   /** Its job may take as long as the Pod says, and never longer than the queue allows. */
-  #requestOf(pod: TrackedPod): Request | undefined {
+  #requestOf(pod: TrackedPod, data: RetrievedPodData): Request | undefined {
     const { planner, host } = this.#parts;
-    const { data, uid, acceptedAt } = pod.record;
-    if (data === undefined) return undefined;
+    const { uid, acceptedAt } = pod.record;
     try {
       const { payload, requirements } = acceptedPod(data, planner, acceptedAt).plan;
       const isBound = this.#longest > 0 && (requirements.maxWalltime ?? 0) > this.#longest;

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Pod, PodStatus, RetrievedPodData } from '../../../src/clients/interlink/wire.ts';
+import { bounds } from '../../../src/sources/interlink/bounds.ts';
+import { BodyRoom, letGo } from '../../../src/sources/interlink/server/body.ts';
 import { payloadBounds } from '../../../src/worker/payload-check.ts';
 import { podOf } from '../../support/interlink-client.ts';
 import { plainPlanner, SidecarUnderTest } from '../../support/interlink-sidecar.ts';
 import { planFile, planned, podData, refusals, volumeFiles } from '../../support/pods.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+import { until } from '../../support/until.ts';
 
 const many = <T>(count: number, one: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => one(index));
@@ -278,5 +283,83 @@ describe('hole 8: a question of interLink costs no more than its length allows',
     await start(fresh(() => many(50_000, (at) => `/at: mistake ${at}`)));
     const { status, text } = await create(podOf('one', randomUUID(), 'true'));
     expect({ status, told: text.split('; ').length }).to.deep.equal({ status: 400, told: 20 });
+  });
+
+  it('Pods that wait for jobs keep no other body from being read', async () => {
+    await start(fresh());
+    sidecar.submits = false;
+    // Together they are longer than all bodies may be that are looked at.
+    const filler = { metadata: { name: 'm' }, data: { other: 'x'.repeat(10_000_000) } };
+    const pods = many(8, (at) => podOf(`p${at}`, randomUUID(), 'true'));
+    const bodyOf = (pod: unknown) => ({
+      pod,
+      container: [{ name: 'main', configMaps: [filler] }],
+      jobConfig: {},
+    });
+    const answers = pods.map((pod) => ask('/create', bodyOf(pod)));
+    await until('all are accepted', async () => {
+      await sidecar.pass();
+      return sidecar.wanted.length === pods.length;
+    });
+    await sidecar.stop();
+    expect((await Promise.all(answers)).map(({ status }) => status)).to.deep.equal(pods.map(() => 500));
+  });
+
+  it('a Pod that waited at a restart has its body in its file, and gets its job', async () => {
+    await start(fresh());
+    sidecar.submits = false;
+    const pod = podOf('one', randomUUID(), 'true');
+    const { uid } = pod.metadata;
+    const first = create(pod);
+    await until('it is asked for', () => sidecar.wanted.length === 1);
+    // As a crash leaves it.
+    const file = join(sidecar.root, 'pods', `${uid}.json`);
+    const text = readFileSync(file, 'utf8');
+    await sidecar.stop();
+    expect((await first).status).to.equal(500);
+    const root = join(temporaryDirectory(), 'root');
+    mkdirSync(join(root, 'pods'), { recursive: true });
+    writeFileSync(join(root, 'pods', `${uid}.json`), text);
+    const next = new SidecarUnderTest(root);
+    await next.book.load();
+    const loaded = next.book.get(uid);
+    expect(loaded).to.include({ body: undefined, bodyBytes: text.length, isWanted: true });
+    await start(next);
+    expect((await create(pod)).status).to.equal(200);
+    expect(sidecar.jobs.get(uid)?.status).to.equal('submitted');
+  });
+
+  it('bodies that memory has no room for are not read before others are done with, in their order', async () => {
+    const room = new BodyRoom();
+    const socket = new EventEmitter();
+    const entered: string[] = [];
+    const enter = (name: string, headers: Readonly<Record<string, string>>) => {
+      const request = { headers, raw: { socket } } as unknown as FastifyRequest;
+      const raw = new EventEmitter();
+      const inside = room.enter(request, { raw } as unknown as FastifyReply).then(() => entered.push(name));
+      return { request, raw, inside };
+    };
+    const half = { 'content-length': String(bounds.bodyBytes) };
+    const [one] = many(bounds.bodiesBytes / bounds.bodyBytes, (at) => enter(`full ${at}`, half));
+    const gone = enter('gone', half);
+    const chunked = enter('chunked', { 'transfer-encoding': 'chunked' });
+    const large = enter('large', { 'content-length': '65537' });
+    const small = enter('small', { 'content-length': '65536' });
+    await small.inside;
+    expect(entered).to.have.members(['full 0', 'full 1', 'full 2', 'full 3', 'small']);
+    gone.raw.emit('close');
+    if (one === undefined) throw new Error('there is room for one');
+    letGo(one.request);
+    one.raw.emit('close');
+    await chunked.inside;
+    expect(entered.slice(5)).to.deep.equal(['gone', 'chunked']);
+    chunked.raw.emit('close');
+    await large.inside;
+    expect(entered.slice(7)).to.deep.equal(['large']);
+    // Its connection ends while answers of it wait behind another one.
+    const last = enter('last', half);
+    socket.emit('close');
+    await last.inside;
+    expect(socket.listenerCount('close')).to.equal(0);
   });
 });

@@ -83,7 +83,11 @@ describe('the life of a Pod of interLink', () => {
     await until('all are wanted', () => sidecar.wanted.length === 3);
     expect(lives()).to.have.members([3600, 60, undefined]);
     sidecar.maxWalltime = 0;
-    await sidecar.pass();
+    // They are planned anew, from their files.
+    await until('all are wanted again', async () => {
+      await sidecar.pass();
+      return sidecar.wanted.length === 3;
+    });
     expect(lives()).to.have.members([999_999_999, 60, undefined]);
     sidecar.submits = true;
     await sidecar.pass();

@@ -72,6 +72,47 @@ describe('the server of the sidecar for interLink', () => {
     expect((await ask('GET', '/status', [])).statusCode, 'the ping (A10)').to.equal(503);
   });
 
+  it('hole 8: a caller that goes while its Pod is being written down takes nothing with it', async () => {
+    await sidecar.stop();
+    sidecar = new SidecarUnderTest(join(top, 'root'), undefined, 50);
+    sidecar.submits = false;
+    app = await sidecar.start();
+    const { files: podFiles } = sidecar.book;
+    const add = podFiles.add.bind(podFiles);
+    const [begun, mayGoOn] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    podFiles.add = async (...given) => {
+      begun.resolve(undefined);
+      await mayGoOn.promise;
+      return add(...given);
+    };
+    const left = Promise.withResolvers<undefined>();
+    app.server.on('connection', (socket) => {
+      socket.once('close', () => {
+        left.resolve(undefined);
+      });
+    });
+    const url = await app.listen({ host: '127.0.0.1', port: 0 });
+    const caller = new AbortController();
+    const pod = podOf('early', randomUUID(), 'true');
+    const body = JSON.stringify({ pod, container: null, jobConfig: {} });
+    const headers = { 'content-type': 'application/json' };
+    const call = fetch(`${url}/create`, { method: 'POST', headers, body, signal: caller.signal }).catch(
+      String,
+    );
+    await begun.promise;
+    caller.abort();
+    await Promise.all([call, left.promise]);
+    podFiles.add = add;
+    mayGoOn.resolve(undefined);
+    await until('it is written down', () => files().includes(`pods/${pod.metadata.uid}.json`));
+    // This one waits for its job for as long as the first would have.
+    expect((await create(podOf('other', randomUUID(), 'true'))).statusCode).to.equal(500);
+    expect(sidecar.book.get(pod.metadata.uid)?.isWanted).to.equal(true);
+    sidecar.submits = true;
+    await sidecar.pass();
+    expect(sidecar.jobs.get(pod.metadata.uid)?.status).to.equal('submitted');
+  });
+
   it('A14: /delete answers 200 for Pods in any state, and twice', async () => {
     const pod = podOf('gone', randomUUID(), 'true');
     expect((await ask('POST', '/delete', pod)).statusCode).to.equal(200);
@@ -137,7 +178,8 @@ describe('the server of the sidecar for interLink', () => {
     const [one, other] = [podOf('one', randomUUID(), 'true'), podOf('other', randomUUID(), 'true')];
     await create(one);
     const { files: podFiles } = sidecar.book;
-    const save = podFiles.save.bind(podFiles);
+    const [add, save] = [podFiles.add.bind(podFiles), podFiles.save.bind(podFiles)];
+    podFiles.add = () => Promise.reject(new Error('ENOSPC: no space left on device'));
     podFiles.save = () => Promise.reject(new Error('ENOSPC: no space left on device'));
     for (const answer of [await create(other), await ask('POST', '/delete', one)]) {
       expect(answer.statusCode).to.equal(500);
@@ -147,7 +189,7 @@ describe('the server of the sidecar for interLink', () => {
     expect(files().filter((name) => name.includes(other.metadata.uid))).to.deep.equal([]);
     expect((await ask('GET', '/status', [])).statusCode).to.equal(200);
     expect((await statusOf(one))?.UID).to.equal(one.metadata.uid);
-    podFiles.save = save;
+    Object.assign(podFiles, { add, save });
     expect((await create(other)).statusCode).to.equal(200);
     expect((await ask('POST', '/delete', one)).statusCode).to.equal(200);
     await until('the first is gone', () => !files().includes(`pods/${one.metadata.uid}.json`));

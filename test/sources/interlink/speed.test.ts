@@ -91,12 +91,15 @@ describe('the work of the sidecar for interLink', () => {
     const answer = create(pod);
     await until('it is asked for', async () => {
       await sidecar.pass();
-      return sidecar.book.get(uid)?.record.data !== undefined;
+      return sidecar.wanted.length > 0;
     });
+    // Its plan is what is in memory of it.
+    expect(sidecar.book.get(uid)?.body).to.equal(undefined);
     sidecar.submits = true;
     await sidecar.pass();
     expect((await answer).statusCode).to.equal(200);
-    expect(sidecar.book.get(uid)?.record).not.to.have.property('data');
+    await sidecar.pass();
+    expect(sidecar.wanted).to.deep.equal([]);
     const onDisk = () => readFileSync(join(sidecar.root, 'pods', `${uid}.json`), 'utf8');
     expect(JSON.parse(onDisk())).to.have.property('data');
     await sidecar.tell(uid, { status: 'finished' });

@@ -2,6 +2,8 @@ import type { Desk, Log } from '../../../plugins/contracts/index.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { toReason } from '../../../worker/errors.ts';
 import type { WorkerNews } from '../../../worker/news.ts';
+import type { RetrievedPodData } from '../../../clients/interlink/wire.ts';
+import { bounds } from '../bounds.ts';
 import { type PodReport, readReport } from '../pod/report.ts';
 import { hasEnded, type PodFacts } from './facts.ts';
 import type { PodIdentity } from '../identity.ts';
@@ -59,7 +61,8 @@ export class PodBook {
   load(): Promise<void> {
     this.#loaded ??= this.files.load().then(
       ({ records, damaged }) => {
-        for (const record of records) this.#pods.set(record.uid, new TrackedPod(record));
+        for (const { record, bodyBytes } of records)
+          this.#pods.set(record.uid, new TrackedPod(record, bodyBytes));
         this.#damaged = new Set(damaged);
       },
       (error: unknown) => {
@@ -208,15 +211,18 @@ export class PodBook {
   }
 
   /** When this returns, the Pod survives a crash. Requests that come meanwhile find it, and wait with it. */
-  async accept(record: PodRecord): Promise<TrackedPod> {
-    const { data, ...empty } = record;
-    const pod = new TrackedPod(empty);
+  async accept(record: PodRecord, data: RetrievedPodData): Promise<TrackedPod> {
+    const pod = new TrackedPod(record);
     this.#pods.set(record.uid, pod);
     try {
       // Nothing is awaited before: every later change of the Pod stands behind this one.
       await pod.change(
-        (now) => ({ ...now, ...(data !== undefined && { data }) }),
-        (next) => this.files.add(next),
+        (now) => now,
+        async (now) => {
+          pod.bodyBytes = await this.files.add(now, data);
+          // That of any other is read from its file when its turn comes.
+          if (this.#bodyBytes + pod.bodyBytes <= bounds.waitingBytes) pod.body = data;
+        },
       );
       return pod;
     } catch (error) {
@@ -226,6 +232,13 @@ export class PodBook {
       this.#pods.delete(record.uid);
       throw error;
     }
+  }
+
+  /** Bytes of all bodies that are in memory. */
+  get #bodyBytes(): number {
+    let bytes = 0;
+    for (const pod of this.#pods.values()) if (pod.body !== undefined) bytes += pod.bodyBytes;
+    return bytes;
   }
 
   /** When this returns, a crash does not bring the Pod back. */

@@ -5,6 +5,7 @@ import { chmod, chown, lchown, lstat, mkdir, readdir, readFile, rm, rmdir, stat 
 import { join } from 'node:path';
 import type { Log } from '../../../plugins/contracts/index.ts';
 import type { Lane } from '../../../util/file-lane.ts';
+import type { RetrievedPodData } from '../../../clients/interlink/wire.ts';
 import { hasCode, syncToDisk, writeFileAtomically } from '../../../util/files.ts';
 import { oneLine } from '../../../util/one-line.ts';
 import { openPlainFile } from '../../../util/plain-file.ts';
@@ -13,12 +14,18 @@ import { messageOf, ThresherError, toReason } from '../../../worker/errors.ts';
 import { isContainerName, isPodUid } from '../pod/names.ts';
 import { bounds } from '../bounds.ts';
 import { privateDirectory, reportFile } from '../pod/report.ts';
-import { parseRecord, type PodRecord } from './pod-record.ts';
+import { parseFile, type PodRecord } from './pod-record.ts';
+
+interface LoadedRecord {
+  readonly record: PodRecord;
+  /** Length of the file, if it has a body, bytes; 0: it has none. */
+  readonly bodyBytes: number;
+}
 
 /** The records of a directory. */
 export interface LoadedRecords {
   /** In the order of their acceptance. */
-  readonly records: readonly PodRecord[];
+  readonly records: readonly LoadedRecord[];
   /** UIDs of the Pods whose files are there, and cannot be read. */
   readonly damaged: readonly string[];
 }
@@ -77,12 +84,12 @@ export class PodFiles {
           throw error;
         }),
       );
-      const read: (PodRecord | string | undefined)[] = [];
+      const read: (LoadedRecord | string | undefined)[] = [];
       for (const name of names)
         read.push(await this.#lane.run(`reading ${join(this.#pods, name)}`, () => this.#record(name)));
       const records = read.filter((one) => typeof one === 'object');
       return {
-        records: records.sort((one, other) => one.acceptedAt - other.acceptedAt),
+        records: records.sort((one, other) => one.record.acceptedAt - other.record.acceptedAt),
         damaged: read.filter((one) => typeof one === 'string'),
       };
     } catch (error) {
@@ -115,18 +122,42 @@ export class PodFiles {
       }
   }
 
-  /** Keeps a new Pod. When this returns, it survives a crash, and its job finds its directory. @throws ThresherError `interlink-files` */
-  async add(record: PodRecord): Promise<void> {
-    await this.save(record);
+  /**
+   * Keeps a new Pod. When this returns, it survives a crash, and its job finds its directory.
+   * @returns the length of its file, bytes
+   * @throws ThresherError `interlink-files`
+   */
+  async add(record: PodRecord, data: RetrievedPodData): Promise<number> {
+    const bytes = await this.#write(record.uid, { ...record, data });
     await this.#makeOutput(record.uid);
+    return bytes;
   }
 
-  /** When this returns, the file survives a crash. @throws ThresherError `interlink-files` */
+  /** Keeps a Pod that needs its body no more. When this returns, the file survives a crash. @throws ThresherError `interlink-files` */
   async save(record: PodRecord): Promise<void> {
-    const file = this.#fileOf(record.uid);
+    await this.#write(record.uid, record);
+  }
+
+  /** The body of a Pod that waits for its job. @throws ThresherError `interlink-files`: there is none, or it cannot be read; `file-timeout` */
+  async body(uid: string): Promise<RetrievedPodData> {
+    const file = this.#fileOf(uid);
     try {
-      const write = () => writeFileAtomically(file, JSON.stringify(record), 0o600);
-      await this.#change(record.uid, `writing ${file}`, write);
+      const read = () => readFile(file, 'utf8');
+      const { data } = parseFile(await this.#lane.run(`reading ${file}`, read, 'background'), uid);
+      if (data === undefined) throw new TypeError('it has no body of the Pod');
+      return data;
+    } catch (error) {
+      if (hasCode(error, 'file-timeout')) throw error;
+      throw unusable(file, error);
+    }
+  }
+
+  async #write(uid: string, content: PodRecord & { readonly data?: RetrievedPodData }): Promise<number> {
+    const file = this.#fileOf(uid);
+    const text = JSON.stringify(content);
+    try {
+      await this.#change(uid, `writing ${file}`, () => writeFileAtomically(file, text, 0o600));
+      return Buffer.byteLength(text);
     } catch (error) {
       throw unusable(file, error);
     }
@@ -295,7 +326,7 @@ export class PodFiles {
    * A file that a crash left half-written goes; a damaged one stays, and costs its own Pod alone.
    * @returns the UID of a damaged one: it is the name of the file
    */
-  async #record(name: string): Promise<PodRecord | string | undefined> {
+  async #record(name: string): Promise<LoadedRecord | string | undefined> {
     const file = join(this.#pods, name);
     if (name.endsWith('.tmp')) {
       await rm(file, { force: true });
@@ -304,7 +335,9 @@ export class PodFiles {
     const uid = name.replace(/\.json$/, '');
     if (uid === name || !isPodUid(uid)) return undefined;
     try {
-      return parseRecord(await readFile(file, 'utf8'), uid);
+      const text = await readFile(file, 'utf8');
+      const { record, data } = parseFile(text, uid);
+      return { record, bodyBytes: data === undefined ? 0 : Buffer.byteLength(text) };
     } catch (error) {
       this.#log.error('the file of a Pod is damaged, and its job is left alone', {
         pod: uid,

@@ -53,17 +53,23 @@ export interface PodRecord extends PodIdentity {
   readonly containers: readonly NamedImage[];
   readonly initContainers: readonly NamedImage[];
   readonly acceptedAt: number;
-  readonly data?: RetrievedPodData;
   readonly end?: Static<typeof Facts>;
   readonly report?: unknown;
   readonly deleted?: boolean;
 }
 
+/** The file of a Pod. Bodies of Pods are large, and stay there: whoever needs one reads it. */
+export interface PodFile {
+  readonly record: PodRecord;
+  readonly data?: RetrievedPodData;
+}
+
 /** @throws Error that says what is wrong in the file */
-export function parseRecord(text: string, uid: string): PodRecord {
+export function parseFile(text: string, uid: string): PodFile {
   const checked = check(PodRecordSchema, JSON.parse(text) as unknown);
   if (!checked.ok) throw new Error(checked.problems.map(({ message }) => message).join('; '));
   if (checked.value.uid !== uid) throw new Error(`it is of the Pod ${JSON.stringify(checked.value.uid)}`);
+  const { data, ...record } = checked.value;
   // The body was checked before it was written.
-  return checked.value as PodRecord;
+  return { record, ...(data !== undefined && { data: data as RetrievedPodData }) };
 }

@@ -1,3 +1,4 @@
+import type { RetrievedPodData } from '../../../clients/interlink/wire.ts';
 import type { OriginKey, WorkerNews } from '../../../worker/news.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import { type PodReport, readReport } from '../pod/report.ts';
@@ -39,13 +40,18 @@ export class TrackedPod {
   isLetGo = false;
   /** How many /create wait for its job. */
   waitingRequests = 0;
+  /** Body of its /create, from its acceptance or from its file, while it waits to be planned. */
+  body: RetrievedPodData | undefined;
+  /** Length of its file with the body, bytes; 0: there is no body. */
+  bodyBytes: number;
   /** interLink has heard of its job, as far as is known. */
   isAnswered = false;
   /** How long interLink has not asked for it, ms. */
   silentFor = 0;
 
-  constructor(record: PodRecord) {
+  constructor(record: PodRecord, bodyBytes = 0) {
     this.#record = record;
+    this.bodyBytes = bodyBytes;
     this.#facts = record.end as PodFacts | undefined;
     // It was checked before it was written.
     const report = record.report === undefined ? undefined : readReport(JSON.stringify(record.report));
@@ -83,7 +89,7 @@ export class TrackedPod {
 
   /** Whether it is to be asked for: nothing has been heard of its job. */
   get isWanted(): boolean {
-    return this.#facts === undefined && !this.isDeleted && this.#record.data !== undefined;
+    return this.#facts === undefined && !this.isDeleted && this.bodyBytes > 0;
   }
 
   /** Undefined while the job has no id, and may still get one. */
@@ -108,8 +114,7 @@ export class TrackedPod {
     this.isLost = hasLostItsMachine(this.#facts, facts);
     if (!isHeld(facts)) this.holdReason = undefined;
     this.#facts = facts;
-    // The job has all that it needs. The body stays in the file, and not in memory: it is most of what a running Pod would take.
-    if (facts.batchId !== null && this.#record.data !== undefined) this.#record = withoutBody(this.#record);
+    this.body = undefined;
     this.#wake();
   }
 
@@ -129,6 +134,7 @@ export class TrackedPod {
       const next = make(this.#record);
       await save(next);
       this.#record = next;
+      if (!this.isWanted) this.body = undefined;
       this.#wake();
     });
     this.#changes = changed.catch(() => undefined);
@@ -158,16 +164,10 @@ export class TrackedPod {
 
 /** The record of a Pod whose job has ended: its Secrets go. */
 export function endedRecord(record: PodRecord, end: PodFacts, report: PodReport | undefined): PodRecord {
-  return { ...withoutBody(record), end, ...(report !== undefined && { report }) };
+  return { ...record, end, ...(report !== undefined && { report }) };
 }
 
 /** The record of a Pod that is to be removed. */
 export function deletedRecord(record: PodRecord): PodRecord {
-  return { ...withoutBody(record), deleted: true };
-}
-
-function withoutBody(record: PodRecord): PodRecord {
-  const rest: { -readonly [K in keyof PodRecord]: PodRecord[K] } = { ...record };
-  delete rest.data;
-  return rest;
+  return { ...record, deleted: true };
 }

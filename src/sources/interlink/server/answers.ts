@@ -10,8 +10,9 @@ import type { PingResponse } from '../../../clients/interlink/wire.ts';
 import type { Clock } from '../../../util/clock.ts';
 import type { Log } from '../../../plugins/contracts/index.ts';
 import type { PodService } from '../pod-service.ts';
+import type { TrackedPod } from '../pods/tracked-pod.ts';
 import { Refusal } from '../refusal.ts';
-import { jsonOf } from './body.ts';
+import { jsonOf, letGo } from './body.ts';
 import type { LogStreams } from './log-streams.ts';
 
 /** Header with the name by which interLink's own log calls a request. */
@@ -45,19 +46,30 @@ export async function answerCreate(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
-  return service.create(wellFormed(readCreate(jsonOf(request.body))), goneOf(reply));
+  const gone = goneOf(reply);
+  const pod = await accepted(service, request);
+  return service.created(pod, gone);
+}
+
+/** Nothing holds the body after this call: the answer may wait for the job for minutes, beside a thousand others. */
+async function accepted(service: PodService, request: FastifyRequest): Promise<TrackedPod> {
+  try {
+    return await service.accept(read(readCreate, request));
+  } finally {
+    letGo(request);
+  }
 }
 
 /** Whatever is known of the Pod, the answer is that it is gone: nothing else ends the question. @throws Refusal */
 export async function answerDelete({ service }: ServedPods, request: FastifyRequest): Promise<unknown> {
-  const pod = wellFormed(readPod(jsonOf(request.body)));
+  const pod = readOnce(readPod, request);
   await service.remove(pod);
   return { message: 'the Pod is deleted', podUID: pod.metadata.uid, podName: pod.metadata.name };
 }
 
 /** @throws Refusal */
 export function answerStatus(served: ServedPods, request: FastifyRequest): unknown {
-  const pods = wellFormed(readPods(jsonOf(request.body)));
+  const pods = readOnce(readPods, request);
   if (pods.length > 0) return served.service.status(pods);
   // A probe of the health of the sidecar asks the same, and knows nothing of Pods.
   if (isOfInterlink(request)) served.service.heardPing();
@@ -99,16 +111,31 @@ export async function answerLogs(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  await streams.send(wellFormed(readLogRequest(jsonOf(request.body))), service, reply, goneOf(reply));
+  await streams.send(readOnce(readLogRequest, request), service, reply, goneOf(reply));
 }
 
 /** Aborts when the answer has gone out, or its caller has gone. */
 function goneOf({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
+  if (raw.closed) gone.abort();
   raw.once('close', () => {
     gone.abort();
   });
   return gone.signal;
+}
+
+/** The body is needed no more then. @throws Refusal */
+function readOnce<T>(reader: (json: unknown) => Read<T>, request: FastifyRequest): T {
+  try {
+    return read(reader, request);
+  } finally {
+    letGo(request);
+  }
+}
+
+/** @throws Refusal */
+function read<T>(reader: (json: unknown) => Read<T>, { body }: FastifyRequest): T {
+  return wellFormed(reader(jsonOf(body)));
 }
 
 /** @throws Refusal */

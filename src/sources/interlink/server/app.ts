@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { oneLine } from '../../../util/one-line.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import { bounds } from '../bounds.ts';
+import { BodyRoom } from './body.ts';
 import { Refusal } from '../refusal.ts';
 import {
   answerCreate,
@@ -49,6 +50,11 @@ export function makeSidecarApp(served: ServedPods): FastifyInstance {
   });
   app.addHook('onRequest', async (request) => {
     requireProgram(request.raw, served.isOpen === true);
+  });
+  // A new Pod waits for the disk: nothing that is answered from memory waits for it.
+  const [newPods, others] = [new BodyRoom(), new BodyRoom()];
+  app.addHook('preParsing', async (request, reply) => {
+    await (pathOf(request) === '/create' ? newPods : others).enter(request, reply);
   });
   app.addHook('onResponse', async (request, reply) => {
     const facts = {

@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { bounds } from '../bounds.ts';
 import { Refusal } from '../refusal.ts';
 
@@ -41,4 +42,68 @@ function requireShape(json: Uint8Array): void {
     if (values > bodyValues)
       throw new Refusal(413, `the body has more than ${bodyValues} values: ask for fewer Pods at once`);
   }
+}
+
+/** What each request gives back. */
+const leases = new WeakMap<FastifyRequest, () => void>();
+
+/** The body of a request is needed no more. */
+export function letGo(request: FastifyRequest): void {
+  request.body = undefined;
+  leases.get(request)?.();
+}
+
+/** Room in memory for bodies. Those that find none are not read before there is some, in their order. */
+export class BodyRoom {
+  #bytes = 0;
+  readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
+
+  /** Waits until there is room for the body of a request. It is given back by `letGo`, and at the latest when the answer is over. */
+  async enter(request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+    const bytes = lengthOf(request);
+    if (bytes <= bounds.smallBodyBytes) return;
+    const { promise, resolve: enter } = Promise.withResolvers<undefined>();
+    const place = {
+      bytes,
+      enter: () => {
+        enter(undefined);
+      },
+    };
+    let isOver = false;
+    const leave = () => {
+      if (isOver) return;
+      isOver = true;
+      raw.off('close', leave);
+      socket.off('close', leave);
+      const at = this.#waiting.indexOf(place);
+      if (at < 0) this.#bytes -= bytes;
+      else this.#waiting.splice(at, 1);
+      enter(undefined);
+      this.#next();
+    };
+    leases.set(request, leave);
+    // An answer that waits behind another one on its connection hears nothing of the end of that.
+    const { socket } = request.raw;
+    raw.once('close', leave);
+    socket.once('close', leave);
+    this.#waiting.push(place);
+    this.#next();
+    await promise;
+  }
+
+  #next(): void {
+    for (;;) {
+      const [first] = this.#waiting;
+      if (first === undefined || (this.#bytes > 0 && this.#bytes + first.bytes > bounds.bodiesBytes)) return;
+      this.#waiting.shift();
+      this.#bytes += first.bytes;
+      first.enter();
+    }
+  }
+}
+
+/** Bytes, as many as it says: a longer one is cut off, and one that does not say it may have as many as any. */
+function lengthOf({ headers }: FastifyRequest): number {
+  if (headers['transfer-encoding'] !== undefined) return bounds.bodyBytes;
+  return Math.min(Number(headers['content-length'] ?? 0) || 0, bounds.bodyBytes);
 }

@@ -42,6 +42,16 @@ describe('files of Pods of interLink on a file system that hangs', () => {
     expect((await reports).map((report) => report?.text)).to.deep.equal(['{}', '{}', '{}']);
   });
 
+  it('hole 8: a body that does not come in time is told from one that is damaged: the others are not tried', async () => {
+    const body = files.body(uidOf(1));
+    lane.giveUp('no answer');
+    expect(await rejection(body)).to.include({ code: 'file-timeout' });
+    writeFileSync(join(root, 'pods', `${uidOf(1)}.json`), '{');
+    const damaged = files.body(uidOf(1));
+    await lane.next();
+    expect(await rejection(damaged)).to.include({ code: 'interlink-files' });
+  });
+
   it('hole 8: are written in its lane alone: while a write that was given up is under way, no other change of it begins', async () => {
     const record = (acceptedAt: number) => ({ uid: uidOf(1), acceptedAt }) as never;
     const file = join(root, 'pods', `${uidOf(1)}.json`);
