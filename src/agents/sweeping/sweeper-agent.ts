@@ -8,7 +8,7 @@ import type { Reason } from '../../worker/reason.ts';
 import { isObject } from '../../util/json.ts';
 import { fromOutside, reasonFromOutside } from '../../util/own-secrets.ts';
 import type { WorkerError } from '../../worker/worker.ts';
-import { absenceChange, observationChange } from '../ledger/outcomes.ts';
+import { absenceChange, noOutcome, observationChange } from '../ledger/outcomes.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
@@ -138,14 +138,16 @@ export class SweeperAgent {
       if (gone.length === 0) return its.length < workers.length;
       // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
       const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
-      await ledger.change(
-        gone.flatMap(({ workerId }) => {
-          const result = results.get(workerId);
-          if (result?.kind === 'observed') return [observationChange(result.observation, true)];
-          return result?.kind === 'absent' ? [absenceChange(workerId, true, true, clock.now())] : [];
-        }),
-      );
-      log.info('ended workers on request', { queue: config.name, workers: gone.length });
+      const ends = gone.flatMap(({ workerId }) => {
+        const result = results.get(workerId) ?? noOutcome;
+        if (result.kind === 'observed') return [observationChange(result.observation, true)];
+        if (result.kind === 'absent') return [absenceChange(workerId, true, true, clock.now())];
+        // It is asked to end again: its row says nothing of an end.
+        ledger.whyLeft.set(workerId, reasonFromOutside(result.error));
+        return [];
+      });
+      await ledger.change(ends);
+      if (ends.length > 0) log.info('ended workers on request', { queue: config.name, workers: ends.length });
       return true;
     });
     const lost = this.#placesOf(broken);
@@ -355,6 +357,7 @@ export class SweeperAgent {
           }
           swept.push(workerId);
         } catch (error) {
+          this.#tellWhy(workerId, toReason(error));
           log.warn('access point could not be removed', { workerId, accessPoint, error: messageOf(error) });
         }
       }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { QueueRuntime } from '../../../src/agents/queue-runtime.ts';
 import { SweeperAgent } from '../../../src/agents/sweeping/sweeper-agent.ts';
-import type { GoneOutcome, Worker } from '../../../src/plugins/contracts/index.ts';
+import type { CheckResult, GoneOutcome, Worker } from '../../../src/plugins/contracts/index.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { sharedFiles } from '../../support/shared-files.ts';
@@ -22,6 +22,7 @@ describe('the sweeper of a queue', () => {
   let calls: { kill: number[][]; remove: number[][] };
   /** Workers whose outputs were not wanted. */
   let unwanted: number[];
+  let checked: (worker: Worker) => CheckResult | undefined;
   /** Whether a call hangs for a while. */
   let slow: (workers: readonly Worker[]) => boolean;
 
@@ -29,6 +30,7 @@ describe('the sweeper of a queue', () => {
     parts = await AgentParts.open();
     calls = { kill: [], remove: [] };
     outcome = () => gone;
+    checked = () => ({ kind: 'absent' });
     unwanted = [];
     slow = () => false;
     const answer =
@@ -42,7 +44,12 @@ describe('the sweeper of a queue', () => {
     const sweeper = { kill: answer('kill'), remove: answer('remove') };
     const monitor = {
       check: async (workers: readonly Worker[]) =>
-        new Map(workers.map(({ workerId }) => [workerId, { kind: 'absent' }])),
+        new Map(
+          workers.flatMap((worker) => {
+            const result = checked(worker);
+            return result === undefined ? [] : [[worker.workerId, result]];
+          }),
+        ),
     };
     connected = new Map([[parts.placement, { connection: parts.connection, monitor, sweeper }]]);
     const runtime = {
@@ -366,6 +373,44 @@ describe('the sweeper of a queue', () => {
     await passing;
     await pass();
     expect(parts.ledger.whyLeft.size).to.equal(0);
+  });
+
+  it('hole 6: says of a worker that ended, and of which nothing can be looked up, why it still counts as living', async () => {
+    const [first = 0, second = 0, third = 0] = await toEnd(3);
+    const error = { code: 'condor-unreachable', message: 'no answer' };
+    checked = ({ workerId }) =>
+      workerId === first ? { kind: 'unknown', error } : workerId === second ? undefined : { kind: 'absent' };
+    await pass();
+    const { whyLeft } = parts.ledger;
+    expect([whyLeft.get(first), whyLeft.get(second)?.code, whyLeft.get(third)]).to.deep.equal([
+      error,
+      'plugin-failed',
+      undefined,
+    ]);
+    expect(told('ended workers on request').map(({ facts }) => facts.workers)).to.deep.equal([1]);
+    expect(await parts.statuses([first, second, third])).to.deep.equal({ submitted: 2, cancelled: 1 });
+    checked = () => ({ kind: 'absent' });
+    await pass();
+    expect([whyLeft.size, await parts.statuses([first, second])]).to.deep.equal([0, { cancelled: 2 }]);
+  });
+
+  it('hole 6: tells the source of a discarded worker that its access point cannot be removed', async () => {
+    const accessPoint = '/nowhere/1';
+    await parts.ledger.intend([workerOf(1, { accessPoint, placement: parts.placement })]);
+    await parts.ledger.change([{ workerId: 1, to: 'failed', source: 'test' }]);
+    await parts.clock.advance(1000);
+    let remove = () => Promise.reject(new Error('it is busy'));
+    const messenger = { remove: () => remove(), accessPointOf: () => accessPoint };
+    const runtime = { config: { name: 'Q' }, configId: 1, current: true, messenger, connected };
+    const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
+    const sweeping = new SweeperAgent(runtime as unknown as QueueRuntime, parts.context, { keep });
+    const { discarded, whyLeft } = parts.ledger;
+    discarded.add(1);
+    expect(await sweeping.sweep()).to.equal(0);
+    expect(whyLeft.get(1)?.message).to.equal('it is busy');
+    remove = () => Promise.resolve() as Promise<never>;
+    expect(await sweeping.sweep()).to.equal(1);
+    expect(whyLeft.size).to.equal(0);
   });
 
   it('hole 5: says once of a worker that does not end why that is, and again after another reason', async () => {
