@@ -58,6 +58,12 @@ export const workerErrors = {
     meaning: 'The worker ended, its source needs nothing more of it, and no sweep has come to it yet.',
     remedy: 'Nothing to do: the next sweep of its queue removes it, if the queue is in the queue file.',
   },
+  'end-unclear': {
+    meaning:
+      'A worker was to end, and its backend does not have it any more; but what it says of its end is a status of a living worker. The worker counts as living.',
+    remedy:
+      'See the message, and the job in the history of the backend (`condor_history`). thresher asks again; correct the history, or remove the entry, and the worker ends.',
+  },
   'worker-unreachable': {
     meaning:
       'No configuration leads to the connection of the worker any more: no queue of the file, and no earlier configuration in the database. thresher can neither see nor end the worker.',

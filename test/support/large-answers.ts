@@ -80,7 +80,7 @@ export function answering(data: string): PandaApi {
 export function carryingOut(data: string, living: readonly WorkerNews[], log: Log) {
   const clock = systemClock;
   const memory = new LinkMemory(memoryFor());
-  const orders = new OrderBook({ memory, clock, log, serverAhead: () => 0 });
+  const orders = new OrderBook({ memory, clock, log, serverAhead: () => ({ ahead: 0, within: 1000 }) });
   const runner = new CommandRunner({
     api: Object.assign(answering(data), { acknowledge: async () => ({ kind: 'ok', data: null }) }),
     memory,
@@ -91,6 +91,7 @@ export function carryingOut(data: string, living: readonly WorkerNews[], log: Lo
     log,
     health: new ServerHealth({ clock, log }),
     host: 'here',
+    serverAhead: () => undefined,
     atOnce: 20,
   });
   const desk = {

@@ -38,6 +38,8 @@ export interface Simulated {
   readonly ahead?: number;
   /** How far it is ahead by the date of its answers, if that is another one, s. */
   readonly saidAhead?: number;
+  /** Of the calls with statistics, from 1: those without an answer, and how long after it the server carries each out, s. */
+  readonly lateStatistics?: ReadonlyMap<number, number>;
 }
 
 interface Row {
@@ -74,6 +76,9 @@ export class PandaSimulation {
   #lastId = 0;
   /** What the server was told last. */
   #queued: number | undefined;
+  #told = 0;
+  /** Statistics of calls without an answer. */
+  #late: { readonly at: number; readonly queued: number }[] = [];
   /** Queued workers in the statistics that the server read for its next order. */
   #read: number | undefined;
   #commands: PandaCommand[] = [];
@@ -87,7 +92,7 @@ export class PandaSimulation {
   constructor(options: Simulated) {
     const { ahead = 0 } = options;
     const usual = { newsDelay: 0, target: 100, serverDelay: 0, lasts: Infinity, ahead, saidAhead: ahead };
-    this.#options = { ...usual, ...options };
+    this.#options = { ...usual, lateStatistics: new Map(), ...options };
   }
 
   /** Lets the factory begin, again after a death. */
@@ -122,15 +127,21 @@ export class PandaSimulation {
           }),
         acknowledge: () => call(() => null),
         reportStatistics: (_, statistics) =>
-          call(() => {
+          this.#effect(generation, () => {
             const numbers = Object.values(statistics).flatMap((byType) => Object.values(byType));
-            this.#queued = numbers.reduce((sum, { submitted = 0 }) => sum + submitted, 0);
-            return null;
+            const queued = numbers.reduce((sum, { submitted = 0 }) => sum + submitted, 0);
+            const late = this.#options.lateStatistics.get(++this.#told);
+            if (late === undefined) {
+              this.#queued = queued;
+              return nothing;
+            }
+            this.#late.push({ at: this.#seconds + late, queued });
+            return { kind: 'failed', code: 'panda-no-answer', message: 'lost', maybeDone: true };
           }),
       },
       memory,
       status: { write: async () => undefined } as unknown as StatusFile,
-      serverAhead: () => this.#options.saidAhead * 1000,
+      serverAhead: () => ({ ahead: this.#options.saidAhead * 1000, within: 1000 }),
       options: linkOptions({ heartbeatInterval: 600, statisticsInterval: 300, jobsInterval: 60 }),
       clock: this.clock,
       log: this.log,
@@ -178,6 +189,7 @@ export class PandaSimulation {
       await this.clock.advance(1000);
       const now = ++this.#seconds;
       if (now === start) this.start();
+      for (const { at, queued } of this.#late) if (at === now) this.#queued = queued;
       if (now % period === serverPhase) this.#read = this.#queued;
       if (now % period === (serverPhase + serverDelay) % period) this.#order();
       this.#age();

@@ -5,6 +5,7 @@ import type { WorkerRecord } from '../../store/rows.ts';
 import type { SweepBefore } from '../../store/workers.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { isFinal } from '../../worker/status.ts';
 import { isObject } from '../../util/json.ts';
 import { fromOutside, reasonFromOutside } from '../../util/own-secrets.ts';
 import type { WorkerError } from '../../worker/worker.ts';
@@ -140,14 +141,22 @@ export class SweeperAgent {
       const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
       const ends = gone.flatMap(({ workerId }) => {
         const result = results.get(workerId) ?? noOutcome;
-        if (result.kind === 'observed') return [observationChange(result.observation, true)];
+        if (result.kind === 'observed') {
+          const { status, nativeStatus } = result.observation;
+          if (!isFinal(status)) {
+            const message = `the backend has no such worker any more, and says of its end ${fromOutside(nativeStatus).slice(0, 100)}, which is none`;
+            ledger.whyLeft.set(workerId, { code: 'end-unclear', message });
+          }
+          return [observationChange(result.observation, true)];
+        }
         if (result.kind === 'absent') return [absenceChange(workerId, true, true, clock.now())];
         // It is asked to end again: its row says nothing of an end.
         ledger.whyLeft.set(workerId, reasonFromOutside(result.error));
         return [];
       });
       await ledger.change(ends);
-      if (ends.length > 0) log.info('ended workers on request', { queue: config.name, workers: ends.length });
+      const ended = ends.filter(({ to }) => isFinal(to)).length;
+      if (ended > 0) log.info('ended workers on request', { queue: config.name, workers: ended });
       return true;
     });
     const lost = this.#placesOf(broken);

@@ -1,3 +1,4 @@
+import { Gathered } from '../../util/gathered.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -37,8 +38,15 @@ export interface PandaClientOptions {
 /** Larger bodies are sent with gzip, bytes. */
 const zipFrom = 2048;
 const zip = promisify(gzip);
-/** The server's time is taken from answers that are no slower than this, ms: so it is known to a second. */
-const slowest = 1000;
+/** So long a difference of the clocks counts before one that is known less well takes its place, ms. */
+const differenceLasts = 300_000;
+
+/** How far the server's clock is ahead of ours, and how well that is known, ms. */
+export interface ClockDifference {
+  readonly ahead: number;
+  /** It is at most so much more or less. */
+  readonly within: number;
+}
 
 /**
  * Calls of one PanDA server: connections that are kept, TLS that is always verified, answers as outcomes. It never throws and
@@ -47,16 +55,21 @@ const slowest = 1000;
 export class PandaClient {
   readonly #options: PandaClientOptions;
   #agent: { readonly fingerprint: string; readonly agent: Undici.Agent } | undefined;
-
-  #serverAhead: number | undefined;
+  #difference: (ClockDifference & { readonly at: number }) | undefined;
+  /** Errors of connections that never came about: no byte of a request went out. */
+  readonly #unconnected = new WeakSet<Error>();
+  /** Alerts that came on connections which stood already. */
+  readonly #told = new WeakSet<Error>();
+  /** The same on connections that stood already, by their local ports: undici tells only that such a connection ended. */
+  readonly #alerts = new Map<number, Error>();
 
   constructor(options: PandaClientOptions) {
     this.#options = options;
   }
 
-  /** How far the server's clock is ahead of ours, ms, to a second; undefined before its first answer. */
-  get serverAhead(): number | undefined {
-    return this.#serverAhead;
+  /** undefined before the server's first answer. */
+  get serverAhead(): ClockDifference | undefined {
+    return this.#difference;
   }
 
   async call(call: PandaCall, signal: AbortSignal): Promise<PandaOutcome<unknown>> {
@@ -85,13 +98,16 @@ export class PandaClient {
             `${this.#options.url} did not answer ${call.path} within ${timeout / 1000} s`,
             true,
           )
-        : noAnswer(this.#options.url, error);
+        : this.#noAnswer(error, current);
     } finally {
       over.abort();
       await timer;
     }
-    if (outcome.kind === 'failed' && loginFailures.has(outcome.code)) login.forget();
-    return outcome;
+    if (outcome.kind === 'ok') return outcome;
+    if (loginFailures.has(outcome.code)) login.forget();
+    const { problem } = login;
+    if (problem === undefined || outcome.code === 'panda-credentials') return outcome;
+    return { ...outcome, message: `${outcome.message} (the login is an older one: ${problem})` };
   }
 
   /** Ends everything at once. */
@@ -127,22 +143,54 @@ export class PandaClient {
     const begun = this.#options.clock.now();
     const answer = await undici.request(url, { method, headers, body: content ?? null, dispatcher, signal });
     this.#noteTime(answer.headers['date'], begun);
-    const chunks: Buffer[] = [];
-    let size = 0;
+    const said = new Gathered();
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > bounds.bytes) throw new Error(`its answer to ${path} is larger than ${bounds.bytes} bytes`);
-      chunks.push(chunk);
+      said.add(chunk);
+      if (said.length > bounds.bytes)
+        throw new Error(`its answer to ${path} is larger than ${bounds.bytes} bytes`);
     }
-    return outcomeOf({ status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') }, bounds);
+    return outcomeOf({ status: answer.statusCode, body: said.take().toString('utf8') }, bounds);
   }
 
-  /** The header has whole seconds, cut. An answer that took long says too little. */
+  /** The header has whole seconds, cut, and may be from any moment between the request and its answer. */
   #noteTime(date: string | string[] | undefined, begun: number): void {
     const said = typeof date === 'string' ? Date.parse(date) : NaN;
-    const now = this.#options.clock.now();
-    if (Number.isNaN(said) || now - begun > slowest) return;
-    this.#serverAhead = said + 500 - (begun + now) / 2;
+    const { clock } = this.#options;
+    const [now, at] = [clock.now(), clock.monotonic()];
+    if (Number.isNaN(said) || now < begun) return;
+    const next = { ahead: said + 500 - (begun + now) / 2, within: 500 + (now - begun) / 2, at };
+    const last = this.#difference;
+    const counts =
+      last === undefined ||
+      next.within <= last.within ||
+      at - last.at > differenceLasts ||
+      // One of the clocks was set.
+      Math.abs(next.ahead - last.ahead) > next.within + last.within;
+    if (counts) this.#difference = next;
+  }
+
+  #noAnswer(thrown: unknown, { tls }: Login): PandaFailure {
+    const { url } = this.#options;
+    const error = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+    const port = error instanceof Object && 'socket' in error ? portOf(error.socket) : undefined;
+    const alert = this.#told.has(error) ? error : port === undefined ? undefined : this.#alerts.get(port);
+    if (port !== undefined) this.#alerts.delete(port);
+    const never = this.#unconnected.has(error);
+    const openssl = opensslOf(alert ?? error);
+    if (openssl === undefined || !(never || alert !== undefined))
+      return failed(never ? 'panda-unreachable' : 'panda-no-answer', `${url}: ${messageOf(error)}`, !never);
+    const { error: name, says } = openssl;
+    const shows = tls.cert === undefined ? 'a login without a client certificate' : 'the client certificate';
+    // A server without TLS 1.3 ends the handshake so where no certificate is shown.
+    // The server ends such a handshake before it reads a request, also where a part of it is under way already.
+    if (refusesCertificate.test(name))
+      return failed('panda-certificate', `${url}: the server refuses ${shows} (${says})`, false);
+    const hint = noTls.test(name)
+      ? ': what answers there speaks no TLS, see the port'
+      : name.endsWith('HANDSHAKE_FAILURE')
+        ? `: it may want other ciphers, or not take ${shows}`
+        : '';
+    return failed(never ? 'panda-unreachable' : 'panda-no-answer', `${url}: ${says}${hint}`, !never);
   }
 
   /** A changed certificate needs connections of its own; those under way end by themselves. */
@@ -151,13 +199,31 @@ export class PandaClient {
     if (last?.fingerprint === fingerprint) return last.agent;
     last?.agent.close().catch(() => undefined);
     const { timeout } = this.#options;
+    // Said here, so that no NODE_TLS_REJECT_UNAUTHORIZED of the environment switches it off.
+    const connect = undici.buildConnector({ ...tls, rejectUnauthorized: true, timeout });
     const agent = new undici.Agent({
       connections: 4,
       keepAliveTimeout: 30_000,
       headersTimeout: 0,
       bodyTimeout: 0,
-      // Said here, so that no NODE_TLS_REJECT_UNAUTHORIZED of the environment switches it off.
-      connect: { ...tls, rejectUnauthorized: true, timeout },
+      connect: (options, done) => {
+        connect(options, (error, socket) => {
+          if (error !== null) {
+            this.#unconnected.add(error);
+            done(error, null);
+            return;
+          }
+          const { localPort } = socket;
+          // Of the connection that had this port before.
+          if (localPort !== undefined) this.#alerts.delete(localPort);
+          socket.prependListener('error', (alert: Error) => {
+            if (opensslOf(alert) === undefined) return;
+            this.#told.add(alert);
+            if (localPort !== undefined) this.#alerts.set(localPort, alert);
+          });
+          done(null, socket);
+        });
+      },
     });
     this.#agent = { fingerprint, agent };
     return agent;
@@ -166,17 +232,23 @@ export class PandaClient {
 
 const loginFailures: ReadonlySet<string> = new Set(['panda-token', 'panda-role', 'panda-certificate']);
 
-/** Failures before any byte of the request went out. */
-const neverSent: ReadonlySet<string> = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
-  ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
-  ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'ERR_TLS_CERT_ALTNAME_INVALID'],
-]);
+/** Alerts that say that a server does not take the certificate of the login. Source: RFC 5246 7.2.2, RFC 8446 6.2. */
+const refusesCertificate =
+  /_ALERT_(NO_CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_\w+|UNKNOWN_CA|ACCESS_DENIED)/;
+/** The first bytes of an answer are none of TLS. */
+const noTls = /_(WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE)$/;
 
-function noAnswer(url: string, error: unknown): PandaFailure {
-  const errno = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const never = neverSent.has(errno);
-  return failed(never ? 'panda-unreachable' : 'panda-no-answer', `${url}: ${messageOf(error)}`, !never);
+/** What OpenSSL says, without the places in its source; undefined of other errors. */
+function opensslOf(error: Error): { readonly error: string; readonly says: string } | undefined {
+  const name = 'code' in error ? String(error.code) : '';
+  if (!name.startsWith('ERR_SSL_')) return undefined;
+  const [, says = error.message] = /routines:[^:]*:([^:]+)/.exec(error.message) ?? [];
+  return { error: name, says };
+}
+
+function portOf(socket: unknown): number | undefined {
+  const port = typeof socket === 'object' && socket !== null && 'localPort' in socket ? socket.localPort : 0;
+  return typeof port === 'number' && port > 0 ? port : undefined;
 }
 
 function failed(code: PandaFailure['code'], message: string, maybeDone: boolean): PandaFailure {

@@ -1,3 +1,5 @@
+import { createSecureContext } from 'node:tls';
+import { X509Certificate } from 'node:crypto';
 import { rememberSecret } from '../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -35,6 +37,7 @@ export class PandaLogin {
   readonly #files: OperatorFiles;
   readonly #clock: Clock;
   #current: Login | undefined;
+  #problem: string | undefined;
   #looked = '';
   /** Monotonic ms. */
   #lookedAt = -Infinity;
@@ -56,15 +59,25 @@ export class PandaLogin {
     if (this.#current !== undefined && now - this.#lookedAt < lookEvery) return this.#current;
     this.#lookedAt = now;
     const seen = await this.#look();
-    if (this.#current !== undefined && seen === this.#looked) return this.#current;
+    if (this.#current !== undefined && seen === this.#looked) {
+      this.#problem = undefined;
+      return this.#current;
+    }
     try {
       this.#current = await this.#read(seen);
       this.#looked = seen;
+      this.#problem = undefined;
       return this.#current;
     } catch (error) {
+      this.#problem = messageOf(error);
       if (this.#current !== undefined) return this.#current;
       throw error;
     }
+  }
+
+  /** Why an older content of the files counts; undefined where the files are good. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   /** After a refusal: the next call reads the files whatever their times say. */
@@ -92,13 +105,19 @@ export class PandaLogin {
   }
 
   async #read(fingerprint: string): Promise<Login> {
-    const ca = this.#caFile === undefined ? {} : { ca: await this.#text(this.#caFile, 'certificate') };
+    const ca = this.#caFile === undefined ? {} : { ca: await this.#authorities(this.#caFile) };
     const source = this.#source;
     if (source.kind === 'x509') {
       const cert = await this.#text(source.certFile, 'certificate');
       const key = await this.#text(source.keyFile, 'certificate');
       if (!cert.includes('-----BEGIN CERTIFICATE-----')) throw wrong(source.certFile, 'has no certificate');
       if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(key)) throw wrong(source.keyFile, 'has no private key');
+      try {
+        createSecureContext({ cert, key });
+      } catch (error) {
+        const how = source.certFile === source.keyFile ? '' : ` with ${source.keyFile}`;
+        throw wrong(source.certFile, `cannot be used${how}: ${messageOf(error)}`);
+      }
       return { fingerprint, tls: { cert, key, ...ca }, headers: {} };
     }
     const { token, origin } = source;
@@ -109,6 +128,18 @@ export class PandaLogin {
     return { fingerprint, tls: ca, headers: { authorization: `Bearer ${text}`, origin } };
   }
 
+  /** OpenSSL takes what it can read of such a file, and says nothing of the rest: with half a file no server is trusted. */
+  async #authorities(path: string): Promise<string> {
+    const text = await this.#text(path, 'certificate');
+    const begun = text.split('-----BEGIN ').length;
+    const certificates = text.match(
+      /-----BEGIN (TRUSTED )?CERTIFICATE-----[^-]+-----END (TRUSTED )?CERTIFICATE-----/g,
+    );
+    if (text.split('-----END ').length !== begun) throw wrong(path, 'has half a certificate at its end');
+    if (certificates?.some(isCertificate) !== true) throw wrong(path, 'has no certificate');
+    return text;
+  }
+
   async #text(path: string, kind: 'certificate' | 'token'): Promise<string> {
     try {
       const { bytes } = await this.#files.read(path, kind);
@@ -116,6 +147,15 @@ export class PandaLogin {
     } catch (error) {
       throw new ThresherError('panda-credentials', `${path} cannot be read: ${messageOf(error)}`);
     }
+  }
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    // The caller says which file it is.
+    return false;
   }
 }
 

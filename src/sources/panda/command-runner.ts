@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readPandaTime } from '../../clients/panda/times.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import type { PandaApi, PandaCommand } from '../../clients/panda/api.ts';
+import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { CarriedOut } from '../../plugins/contracts/panda-status.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -9,7 +10,7 @@ import { messageOf, toReason } from '../../worker/errors.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import { emptyKeysOf, isMeant, type KillFilter, readCommand, type ServerCommand } from './commands.ts';
 import type { LinkMemory } from './memory.ts';
-import type { OrderBook } from './order-book.ts';
+import { latestOrder, type OrderBook } from './order-book.ts';
 import type { ServerHealth } from './server-health.ts';
 import { isOrdered } from './sites.ts';
 import type { Statistician } from './statistician.ts';
@@ -25,6 +26,8 @@ export interface CommandRunnerParts {
   readonly log: Log;
   readonly health: ServerHealth;
   readonly host: string;
+  /** undefined where that is not known. */
+  readonly serverAhead: () => ClockDifference | undefined;
   /** How many commands one poll takes; with as many, there may be more at once. */
   readonly atOnce: number;
 }
@@ -38,6 +41,8 @@ const mostUnacknowledged = 500;
 /** How often a command is tried: one that fails each time must not come again for good. */
 const mostTries = 5;
 const givenUp = 'given up';
+/** A kill is not meant for workers that were made so long after the server made it, ms: it waited for a daemon that was away. */
+const meantFor = latestOrder;
 /** Outcomes that are kept for operators. */
 const mostShown = 20;
 
@@ -131,7 +136,7 @@ export class CommandRunner {
       const keys = over.map(keyOf);
       const named = over.filter(isNamed).reverse();
       const [kills, others] = [true, false].map((ends) =>
-        named.filter((one) => isKill(one) === ends).map(keyOf),
+        named.filter((one) => isKill(read.get(one)) === ends).map(keyOf),
       );
       over = [];
       return memory.change((kept) => ({
@@ -149,7 +154,13 @@ export class CommandRunner {
         ? 'a later order of the site came with it'
         : await this.#try(
             given,
-            () => this.#obey(meant, { id, madeUntil: madeUntil(given) }, desk, signal),
+            () =>
+              this.#obey(
+                meant,
+                { id, madeUntil: Math.min(madeUntil(given), this.#meantUntil(given)) },
+                desk,
+                signal,
+              ),
             signal,
           );
       if (outcome === undefined) continue;
@@ -196,6 +207,12 @@ export class CommandRunner {
       }));
       return undefined;
     }
+  }
+
+  /** ms UTC by our clock: later workers are not meant by a command that ends workers. */
+  #meantUntil({ creation_date: created }: PandaCommand): number {
+    const at = readPandaTime(created);
+    return at === undefined ? Infinity : at - (this.#parts.serverAhead()?.ahead ?? 0) + meantFor;
   }
 
   async #obey(
@@ -296,8 +313,8 @@ function isNamed({ command_id: id }: PandaCommand): boolean {
 }
 
 /** Whether it ends workers. */
-function isKill({ command }: PandaCommand): boolean {
-  return /^[A-Z_]*KILL/.test(command);
+function isKill(meant: ServerCommand | undefined): boolean {
+  return meant?.kind === 'kill' || meant?.kind === 'kill-ids';
 }
 
 /**
@@ -309,9 +326,21 @@ function keyOf(given: PandaCommand): string {
   if (known !== undefined) return known;
   const { command_id: id, command, params, creation_date: created } = given;
   const time = created === undefined ? '' : (readPandaTime(created) ?? `text ${sumOf(created)}`);
-  const key = `${id}@${time}@${sumOf([command, params])}`;
+  const key = `${id}@${time}@${sumOf(meaningOf(given) ?? [command, params])}`;
   keys.set(given, key);
   return key;
+}
+
+/** What a command that ends workers means: the same may be written in several ways. */
+function meaningOf(given: PandaCommand): unknown {
+  const meant = readCommand(given);
+  if (meant.kind === 'kill-ids') return [meant.kind, [...new Set(meant.workerIds)].sort((a, b) => a - b)];
+  if (meant.kind !== 'kill') return undefined;
+  const values = Object.entries(meant.filter).map(([key, value]) => [
+    key,
+    value === 'ALL' ? value : [...value].sort(),
+  ]);
+  return [meant.kind, ...values.sort()];
 }
 
 /** The parameters of one may have a megabyte. */
@@ -324,7 +353,10 @@ function sumOf(value: unknown): string {
 /** Whether two keys of one number are of one command. */
 function isSame(one: string, other: string): boolean {
   const [[, time = '', sum], [, otherTime = '', otherSum]] = [one.split('@'), other.split('@')];
-  if (/^\d+$/.test(time) && /^\d+$/.test(otherTime)) return time === otherTime;
+  // A fraction of a second may be lost on the way.
+  const isSecond =
+    sum === otherSum && Math.floor(Number(time) / 1000) === Math.floor(Number(otherTime) / 1000);
+  if (/^\d+$/.test(time) && /^\d+$/.test(otherTime)) return time === otherTime || isSecond;
   return sum === otherSum && (time === otherTime || time === '' || otherTime === '');
 }
 

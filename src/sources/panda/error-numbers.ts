@@ -19,6 +19,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'never-started': otherError,
   'access-point-failed': otherError,
   'late-creation': otherError,
+  'end-unclear': otherError,
   'worker-unreachable': otherError,
   'output-awaited': otherError,
   'htcondor-removing': otherError,

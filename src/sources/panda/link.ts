@@ -1,5 +1,6 @@
 import type { Desk, Log, Source, SourceQueue, Wanted, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { PandaLinkStatus } from '../../plugins/contracts/panda-status.ts';
+import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { Clock } from '../../util/clock.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import { type BesideTask, runBeside } from './beside.ts';
@@ -29,7 +30,7 @@ export interface LinkParts {
   readonly beside: readonly BesideTask[];
   readonly health: ServerHealth;
   readonly status: StatusFile;
-  readonly serverAhead: () => number | undefined;
+  readonly serverAhead: () => ClockDifference | undefined;
   readonly options: LinkOptions;
   readonly clock: Clock;
   readonly log: Log;
@@ -174,7 +175,8 @@ export class PandaLink implements Source<PandaQueueOptions> {
 
   /** ms. Everything else that is due can wait for the next poll. */
   #pause(): number {
-    const { clock, options, life } = this.#parts;
+    const { clock, options, life, statistician } = this.#parts;
+    if (statistician.hasMore) return shortestPause;
     const next = life.isReady ? this.#pollAt - clock.monotonic() : options.pollInterval * 1000;
     return Math.max(shortestPause, next);
   }
@@ -196,7 +198,7 @@ export class PandaLink implements Source<PandaQueueOptions> {
     const facts = this.#facts();
     const queues = desk.ownQueues();
     const { lastTaken, taken, refused } = reporter.facts;
-    const ahead = serverAhead();
+    const ahead = serverAhead()?.ahead;
     return {
       url,
       harvesterId,

@@ -1,5 +1,6 @@
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { PandaApi } from '../../clients/panda/api.ts';
+import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { BesideTask } from './beside.ts';
 import { CommandRunner } from './command-runner.ts';
 import { ActiveJobs } from './jobs.ts';
@@ -44,11 +45,15 @@ const mostCommands = 100;
  * How far the server's clock is ahead, as the date of its answers says it. What is before the server may have written that date: by one far
  * ahead no statistics would ever be older than an order, and all workers would count as made for it.
  */
-export function believedAhead(said: () => number | undefined, log: Log): () => number | undefined {
+export function believedAhead(
+  said: () => ClockDifference | undefined,
+  log: Log,
+): () => ClockDifference | undefined {
   let isTold = false;
   return () => {
-    const ahead = said();
-    const isTooFar = ahead !== undefined && ahead > latestOrder;
+    const difference = said();
+    const { ahead } = difference ?? { ahead: 0 };
+    const isTooFar = ahead > latestOrder;
     if (isTooFar && !isTold)
       log.warn(
         'the date of the answers of the PanDA server is far ahead of the clock of this machine, and is not believed',
@@ -57,7 +62,7 @@ export function believedAhead(said: () => number | undefined, log: Log): () => n
         },
       );
     isTold = isTooFar;
-    return isTooFar ? undefined : ahead;
+    return isTooFar ? undefined : difference;
   };
 }
 
@@ -90,6 +95,7 @@ export function makeLink(make: MakeLink): PandaLink {
   });
   const commands = new CommandRunner({
     ...common,
+    serverAhead,
     orders,
     statistician,
     reportAgain: (workers, signal) => reporter.again(workers, signal),

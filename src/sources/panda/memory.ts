@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import type { SourceMemory } from '../../plugins/contracts/index.ts';
 import { check } from '../../util/schema.ts';
 import Type from '../../util/type.ts';
-import type { StatisticsReport } from './orders.ts';
+import type { StatisticsCall, StatisticsReport } from './orders.ts';
 
 /** Workers of one type that an order wants, named by a `uid` and consecutive indexes. */
 const Run = Type.Object({
@@ -57,6 +57,21 @@ const Kept = Type.Object({
   reports: Type.Record(
     Type.String(),
     Type.Array(Type.Object({ countedAt: Type.Number(), upTo: Type.Integer(), storedBy: Type.Number() })),
+  ),
+  /** By site: calls with statistics that the server may carry out still. Absent in files of before. */
+  calls: Type.Optional(
+    Type.Record(
+      Type.String(),
+      Type.Array(
+        Type.Object({
+          /** As in a report. */
+          countedAt: Type.Number(),
+          upTo: Type.Integer(),
+          /** When the server has surely ended it, ms UTC by our clock. */
+          until: Type.Number(),
+        }),
+      ),
+    ),
   ),
   /** The server's resource types, for a start without the server. */
   types: Type.Array(
@@ -141,6 +156,12 @@ export class LinkMemory {
 
   reportsOf(site: string): readonly StatisticsReport[] {
     return Object.hasOwn(this.#kept.reports, site) ? (this.#kept.reports[site] ?? []) : [];
+  }
+
+  /** Calls with statistics of a site of which no answer came, the oldest first. */
+  callsOf(site: string): readonly StatisticsCall[] {
+    const { calls = {} } = this.#kept;
+    return Object.hasOwn(calls, site) ? (calls[site] ?? []) : [];
   }
 
   /** When this returns it survives a crash. */

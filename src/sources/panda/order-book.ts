@@ -7,6 +7,7 @@ import type {
   WorkerNews,
 } from '../../plugins/contracts/index.ts';
 import type { PandaOrder } from '../../plugins/contracts/panda-status.ts';
+import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { Clock } from '../../util/clock.ts';
 import { isQueued } from '../../worker/status.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
@@ -21,8 +22,8 @@ export interface OrderBookParts {
   readonly memory: LinkMemory;
   readonly clock: Clock;
   readonly log: Log;
-  /** How far the server's clock is ahead of ours, ms; undefined where that is not known. */
-  readonly serverAhead: () => number | undefined;
+  /** undefined where that is not known. */
+  readonly serverAhead: () => ClockDifference | undefined;
 }
 
 type SetWorkers = Extract<ServerCommand, { kind: 'set-workers' }>;
@@ -114,7 +115,7 @@ export class OrderBook {
     // It was carried out, and the daemon died before it wrote that down.
     if (last?.uid === uid) return 'it is carried out already';
     // Any server on the way may have told the time, and a wrong one: of its clock and ours each bound has the one that changes less.
-    const ahead = this.#parts.serverAhead() ?? 0;
+    const ahead = this.#parts.serverAhead()?.ahead ?? 0;
     const isDated = saidAt !== undefined && saidAt <= clock.now() + Math.max(0, ahead) + latestOrder;
     const createdAt = isDated ? saidAt : clock.now() + Math.min(0, ahead);
     // The server's clock may have been set back, and a server whose database was made anew counts its commands from 1 again.

@@ -11,6 +11,12 @@ export interface StatisticsReport {
   readonly storedBy: number;
 }
 
+/** A call with statistics without an answer: the server may carry it out until it has surely ended it, also after later ones. */
+export interface StatisticsCall extends Pick<StatisticsReport, 'countedAt' | 'upTo'> {
+  /** ms UTC by our clock. */
+  readonly until: number;
+}
+
 /**
  * How many workers an order still wants.
  *

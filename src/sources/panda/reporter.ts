@@ -40,7 +40,7 @@ interface Later {
  * A call whose outcome is unknown may still be carried out, and its older status then takes the place of a final one. The final one is
  * sent once more after this time, when the server has surely ended that call, ms.
  */
-const callsEndWithin = 300_000;
+export const callsEndWithin = 300_000;
 /** So many workers at most are kept to be reported once more: of more the oldest are forgotten, living ones first. */
 const mostLater = 10_000;
 

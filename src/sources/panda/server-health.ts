@@ -50,7 +50,12 @@ export class ServerHealth {
 }
 
 /** Failures after which further calls of the same kind would only wait, too. */
-const dead: ReadonlySet<string> = new Set(['panda-unreachable', 'panda-no-answer', 'panda-credentials']);
+const dead: ReadonlySet<string> = new Set([
+  'panda-unreachable',
+  'panda-no-answer',
+  'panda-credentials',
+  'panda-certificate',
+]);
 
 export function isDead(outcome: PandaOutcome<unknown>): boolean {
   return outcome.kind === 'failed' && dead.has(outcome.code);

@@ -375,6 +375,18 @@ describe('the sweeper of a queue', () => {
     expect(parts.ledger.whyLeft.size).to.equal(0);
   });
 
+  it('hole 6: says of a worker that is gone, and that the backend calls a living one, that it has no end', async () => {
+    const [first = 0] = await toEnd(1);
+    checked = ({ workerId }) => ({
+      kind: 'observed',
+      observation: { workerId, observedAt: 0, status: 'running', nativeStatus: 'suspended' },
+    });
+    await pass();
+    expect(parts.ledger.whyLeft.get(first)).to.deep.include({ code: 'end-unclear' });
+    expect(parts.ledger.whyLeft.get(first)?.message).to.contain('suspended');
+    expect(told('ended workers on request')).to.deep.equal([]);
+  });
+
   it('hole 6: says of a worker that ended, and of which nothing can be looked up, why it still counts as living', async () => {
     const [first = 0, second = 0, third = 0] = await toEnd(3);
     const error = { code: 'condor-unreachable', message: 'no answer' };

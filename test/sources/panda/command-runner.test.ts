@@ -25,6 +25,8 @@ describe('commands of the PanDA server at work', () => {
   let acknowledging: PandaOutcome<null>;
   let askedStatistics: string[];
   let reportedAgain: (number | null)[];
+  /** How far the server's clock is ahead, ms. */
+  let ahead: number | undefined;
   /** What was written when the acknowledgement went out. */
   let writtenThen: string;
   let written: string;
@@ -36,6 +38,7 @@ describe('commands of the PanDA server at work', () => {
     acknowledging = { kind: 'ok', data: null };
     [written, writes] = ['', 0];
     [reportsFail, isDiskFull] = [false, false];
+    ahead = undefined;
     memory = new LinkMemory(
       memoryFor(async (text) => {
         if (isDiskFull) throw new Error('ENOSPC');
@@ -134,6 +137,7 @@ describe('commands of the PanDA server at work', () => {
       log,
       health: new ServerHealth({ clock, log }),
       host: 'here',
+      serverAhead: () => (ahead === undefined ? undefined : { ahead, within: 1000 }),
       atOnce: 3,
     });
   }
@@ -276,6 +280,67 @@ describe('commands of the PanDA server at work', () => {
     await runnerWith(kept).resume(desk, signal);
     expect([killed(), parts.ledger.live.get(9)?.killed]).to.deep.equal([[1, 2], false]);
   });
+
+  for (const [title, first, second] of [
+    [
+      'a text with its keys in another order',
+      all,
+      JSON.stringify(Object.fromEntries(Object.entries(all).toReversed())),
+    ],
+    [
+      'lists in another order',
+      { ...all, status: ['running', 'idle'] },
+      { ...all, status: ['idle', 'running'] },
+    ],
+  ] as const)
+    it(`hole 4: KILL_WORKERS comes once, though it comes again as ${title}`, async () => {
+      for (const params of [first, second]) {
+        given.push({ command_id: 9, command: 'KILL_WORKERS', params });
+        await runner.poll(desk, signal);
+      }
+      expect(runner.shown).to.have.length(1);
+    });
+
+  it('hole 4: comes once, though the fraction of its second is lost the second time', async () => {
+    for (const created of ['2026-01-01T00:00:00.123456', '2026-01-01T00:00:00']) {
+      given.push({ command_id: 9, command: 'KILL_WORKERS', params: all, creation_date: created });
+      await runner.poll(desk, signal);
+    }
+    expect(runner.shown).to.have.length(1);
+  });
+
+  it('hole 4: KILL_WORKERS comes once however many came since that nobody can carry out', async () => {
+    const kill = { command_id: 1, command: 'KILL_WORKERS', params: { ...all, status: ['running'] } };
+    given.push(kill);
+    await runner.poll(desk, signal);
+    for (let id = 2; id < 1200; id += 3) {
+      given.push(...[0, 1, 2].map((at) => ({ command_id: id + at, command: 'NO_SUCH_KILL', params: null })));
+      await runner.poll(desk, signal);
+    }
+    given.push(kill);
+    await runner.poll(desk, signal);
+    expect(memory.kills).to.have.length(1);
+  });
+
+  for (const [title, clocks] of [
+    ['', undefined],
+    [', though the clock of the server is an hour behind', -3_600_000],
+    [', though the clock of the server is a minute ahead', 60_000],
+  ] as const)
+    it(`hole 4: KILL_WORKERS that waited at the server ends no worker that was made since${title}`, async () => {
+      ahead = clocks;
+      const created = new Date(parts.clock.now() + (clocks ?? 0)).toISOString();
+      await parts.clock.advance(600_000);
+      await parts.ledger.intend([workerOf(9, { queue: 'S' })]);
+      given.push({
+        command_id: 1,
+        command: 'KILL_WORKERS',
+        params: { ...all, status: 'ALL' },
+        creation_date: created,
+      });
+      await runner.poll(desk, signal);
+      expect([killed(), parts.ledger.live.get(9)?.killed]).to.deep.equal([[1, 2, 3, 4], false]);
+    });
 
   it('hole 4: without a time are carried out once where they say the same', async () => {
     for (const created of [undefined, 'Fri, 27 Nov 2026 08:00:00 GMT'] as const) {

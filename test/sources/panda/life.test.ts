@@ -13,12 +13,21 @@ import { recordingLog } from '../../support/samples.ts';
 import { memoryFor } from '../../support/source-memory.ts';
 
 const { signal } = new AbortController();
-const fail = (code: 'panda-database' | 'panda-unreachable' | 'panda-busy') =>
+const fail = (code: 'panda-database' | 'panda-unreachable' | 'panda-busy' | 'panda-no-answer') =>
   ({ kind: 'failed', code, message: 'm', maybeDone: true }) as const;
 const ok = { kind: 'ok', data: null } as const;
 
+/** A clock of which the time may be set, and nothing else changes. */
+class SetClock extends ManualClock {
+  wallBack = 0;
+
+  override now(): number {
+    return super.now() - this.wallBack;
+  }
+}
+
 describe('the link', () => {
-  let clock: ManualClock;
+  let clock: SetClock;
   let health: ServerHealth;
   let log: ReturnType<typeof recordingLog>;
   let memory: LinkMemory;
@@ -30,7 +39,7 @@ describe('the link', () => {
   let census: Census['living'];
 
   beforeEach(() => {
-    clock = new ManualClock();
+    clock = new SetClock();
     log = recordingLog();
     health = new ServerHealth({ clock, log });
     memory = new LinkMemory(memoryFor());
@@ -150,16 +159,26 @@ describe('the link', () => {
     let answers: Map<string, PandaOutcome<null>>;
     let statistician: Statistician;
     let isMaking: boolean;
+    let making: ReadonlySet<string>;
+    /** How long the server takes for each call, ms. */
+    let lasts: number;
 
     beforeEach(() => {
       reported = [];
       answers = new Map();
       isMaking = false;
-      statistician = new Statistician({
+      making = new Set();
+      lasts = 0;
+      statistician = made();
+    });
+
+    const made = () =>
+      new Statistician({
         api: {
           reportStatistics: async (site, { managed }) => {
             const { running = 0, submitted = 0 } = managed?.['SCORE'] ?? {};
             reported.push(`${site} ${submitted}+${running}`);
+            if (lasts > 0) await clock.advance(lasts);
             return answers.get(site) ?? ok;
           },
         },
@@ -167,14 +186,13 @@ describe('the link', () => {
         clock,
         log,
         health,
-        serverAhead: () => 0,
+        serverAhead: () => ({ ahead: 0, within: 1000 }),
         interval: 300_000,
       });
-    });
 
     const turn = async () => {
       reported.length = 0;
-      await statistician.turn(desk, () => isMaking, signal);
+      await statistician.turn(desk, (site) => isMaking || making.has(site), signal);
       return [...reported];
     };
     const living = (site: string, workers: number): Census['living'][number] => ({
@@ -212,20 +230,17 @@ describe('the link', () => {
       expect(await turn()).to.deep.equal([]);
     });
 
-    it('goes on, and says so, where its memory cannot be written', async () => {
-      const full = new LinkMemory(memoryFor(() => Promise.reject(new Error('ENOSPC'))));
-      statistician = new Statistician({
-        api: { reportStatistics: async () => ok },
-        memory: full,
-        clock,
-        log,
-        health,
-        serverAhead: () => 0,
-        interval: 300_000,
-      });
-      await statistician.turn(desk, () => isMaking, signal);
-      expect(full.reportsOf('A')).to.have.length(1);
+    it('tells nothing, and says so once, while its memory cannot be written: no order is taken either', async () => {
+      let isFull = true;
+      memory = new LinkMemory(
+        memoryFor(() => (isFull ? Promise.reject(new Error('ENOSPC')) : Promise.resolve())),
+      );
+      statistician = made();
+      expect([await turn(), await turn()]).to.deep.equal([[], []]);
       expect(log.lines.filter(({ level }) => level === 'error')).to.have.length(1);
+      isFull = false;
+      expect(await turn()).to.deep.equal(['A 0+0']);
+      expect(memory.reportsOf('A')).to.have.length(1);
     });
 
     it('counts no worker as a new one after the clock was set back', async () => {
@@ -263,11 +278,133 @@ describe('the link', () => {
       expect(await turn()).to.deep.equal(['A 0+0', 'B 0+0']);
       expect([memory.reportsOf('A').length, memory.reportsOf('B').length]).to.deep.equal([0, 1]);
       answers.set('A', fail('panda-unreachable'));
-      statistician.ask('B');
+      await clock.advance(300_000);
       expect(await turn()).to.deep.equal(['A 0+0']);
-      answers.clear();
-      expect(await turn()).to.deep.equal(['A 0+0', 'B 0+0']);
     });
+
+    it('begins with sites that it did not try for longest, so that one that hangs holds up no other', async () => {
+      queues = ['A', 'B', 'C'];
+      answers.set('A', fail('panda-unreachable'));
+      expect(await turn()).to.deep.equal(['A 0+0']);
+      await clock.advance(1000);
+      expect(await turn()).to.deep.equal(['B 0+0', 'C 0+0', 'A 0+0']);
+    });
+
+    it('B4: tells of sites whose workers are being made first, and the rest after the next poll', async () => {
+      queues = Array.from({ length: 60 }, (_, at) => `S${at}`);
+      lasts = 1000;
+      making = new Set(['S40', 'S41']);
+      const first = await turn();
+      expect([first.slice(0, 2), first.length, statistician.hasMore]).to.deep.equal([
+        ['S40 0+0', 'S41 0+0'],
+        5,
+        true,
+      ]);
+      const seen = new Set(first);
+      for (let turns = 0; statistician.hasMore; turns++) {
+        expect(turns).to.be.below(12);
+        for (const one of await turn()) seen.add(one);
+      }
+      expect(seen.size).to.equal(60);
+    });
+
+    it('B4: tells of each site in its turn though workers of all others are being made all the time', async () => {
+      queues = Array.from({ length: 40 }, (_, at) => `S${at}`);
+      lasts = 1000;
+      making = new Set(queues.slice(1));
+      const seen = new Set<string>();
+      for (let turns = 0; turns < 60 && !seen.has('S0 0+0'); turns++) {
+        for (const queue of making) added(queue);
+        for (const one of await turn()) seen.add(one);
+      }
+      expect(seen).to.include('S0 0+0');
+    });
+
+    it('asks without a pause for no sites that the server refuses', async () => {
+      queues = Array.from({ length: 60 }, (_, at) => `S${at}`);
+      for (const queue of queues) answers.set(queue, fail('panda-busy'));
+      expect([(await turn()).length, statistician.hasMore]).to.deep.equal([50, true]);
+      expect([(await turn()).length, statistician.hasMore]).to.deep.equal([50, false]);
+    });
+
+    describe('B1: while a call without an answer may still be carried out', () => {
+      /** When workers were counted that the server certainly knows of, relative to the begin, s. */
+      const known = () => {
+        const at = memory.reportsOf('A').at(-1)?.countedAt;
+        return at === undefined ? undefined : (at - begin) / 1000;
+      };
+      let begin: number;
+
+      beforeEach(async () => {
+        begin = clock.now();
+        await turn();
+        await clock.advance(60_000);
+        answers.set('A', fail('panda-no-answer'));
+        statistician.ask('A');
+        await turn();
+        answers.clear();
+        await clock.advance(30_000);
+      });
+
+      it('knows of no newer count than its own, and tells of the site again once that call has surely ended', async () => {
+        expect(await turn()).to.deep.equal(['A 0+0']);
+        expect(known()).to.equal(60);
+        await clock.advance(200_000);
+        statistician.ask('A');
+        await turn();
+        expect(known()).to.equal(60);
+        expect(await turn()).to.deep.equal([]);
+        await clock.advance(70_000);
+        expect(await turn()).to.deep.equal(['A 0+0']);
+        expect([known(), memory.callsOf('A')]).to.deep.equal([360, []]);
+        expect(await turn()).to.deep.equal([]);
+      });
+
+      it('does so too after the daemon died', async () => {
+        statistician = made();
+        expect(await turn()).to.deep.equal(['A 0+0']);
+        expect(known()).to.equal(60);
+      });
+
+      it('keeps few of many such calls, and of those taken together the oldest count', async () => {
+        answers.set('A', fail('panda-no-answer'));
+        for (let calls = 0; calls < 50; calls++) {
+          await clock.advance(5000);
+          await turn();
+        }
+        expect(memory.callsOf('A').length).to.be.within(2, 12);
+        answers.clear();
+        await turn();
+        expect(known()).to.equal(60);
+        await clock.advance(250_000);
+        await turn();
+        expect(known()).to.be.within(90, 160);
+        await clock.advance(51_000);
+        await turn();
+        expect(memory.callsOf('A')).to.deep.equal([]);
+        expect(known()).to.be.greaterThan(600);
+      });
+
+      it('ends that after 10 minutes at most, though the clock is set back by a day', async () => {
+        clock.wallBack = 86_400_000;
+        statistician.ask('A');
+        await turn();
+        expect(memory.callsOf('A')).to.have.length(1);
+        await clock.advance(600_000);
+        await turn();
+        expect(memory.callsOf('A')).to.deep.equal([]);
+      });
+    });
+
+    for (const [title, code, maybeDone] of [
+      ['that the server refused', 'panda-busy', false],
+      ['that never reached it', 'panda-unreachable', false],
+    ] as const)
+      it(`B1: takes a call ${title} for none`, async () => {
+        answers.set('A', { kind: 'failed', code, message: 'm', maybeDone });
+        await turn();
+        expect(memory.callsOf('A')).to.deep.equal([]);
+      });
   });
 
   describe('as a counter of activated jobs', () => {

@@ -76,6 +76,26 @@ describe('the link against the rule of the PanDA server, each with a clock of 30
         expect(tells).to.have.length(seconds > 300 ? 1 : 0);
       });
 
+  it('B1: makes no worker twice where calls with statistics get no answer, and are carried out up to 300 s later', async () => {
+    const late = fc.array(fc.tuple(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 0, max: 295 })), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    const speeds = fc.constantFrom(0.25, 5, 1000);
+    const property = fc.asyncProperty(phases, speeds, late, async (drawn, rate, calls) => {
+      const { queued, orders, workers } = await play({ ...drawn, rate, lateStatistics: new Map(calls) });
+      expect(workers.length, `orders ${orders.join()}`).to.be.at.most(target);
+      expect(queued, `orders ${orders.join()}`).to.be.greaterThan(0);
+    });
+    await fc.assert(property, { seed, numRuns: 60 });
+  });
+
+  it('B1: replaces workers that ended though a call with statistics had no answer', async () => {
+    const usual = { serverPhase: 50, start: 10, rate: 1000, lasts: 60 };
+    const { workers } = await play({ ...usual, lateStatistics: new Map([[2, 200]]) });
+    expect(workers.length).to.be.within(3 * target, 4 * target);
+  });
+
   it('loses and doubles nothing when the daemon dies before or after any effect', async () => {
     const options = { serverPhase: 50, start: 10, rate: 7 };
     const whole = new PandaSimulation(options);

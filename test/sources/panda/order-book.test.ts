@@ -26,7 +26,12 @@ describe('the orders of the PanDA server', () => {
     lastId = 0;
     ahead = 0;
     memory = memoryWith('');
-    orders = new OrderBook({ memory, clock: parts.clock, log: parts.log, serverAhead: () => ahead });
+    orders = new OrderBook({
+      memory,
+      clock: parts.clock,
+      log: parts.log,
+      serverAhead: () => (ahead === undefined ? undefined : { ahead, within: 1000 }),
+    });
     desk = new SourceDesk('panda', {
       ...parts.context,
       queues: () => queues,
@@ -141,7 +146,12 @@ describe('the orders of the PanDA server', () => {
     await take(1, { SCORE: 2 }, createdAt);
     await make(1);
     memory = memoryWith(written);
-    orders = new OrderBook({ memory, clock: parts.clock, log: parts.log, serverAhead: () => ahead });
+    orders = new OrderBook({
+      memory,
+      clock: parts.clock,
+      log: parts.log,
+      serverAhead: () => (ahead === undefined ? undefined : { ahead, within: 1000 }),
+    });
     await orders.resume(desk);
     expect(asked()).to.have.length(1);
     expect(await take(1, { SCORE: 2 }, createdAt)).to.equal('it is carried out already');

@@ -40,7 +40,7 @@ describe('the shown state of the link', () => {
       },
       memory,
       status: status as StatusFile,
-      serverAhead: () => 0,
+      serverAhead: () => ({ ahead: 0, within: 1000 }),
       options: linkOptions({ heartbeatInterval: 600, statisticsInterval: 300, jobsInterval: 60 }),
       clock,
       log: recordingLog(),
