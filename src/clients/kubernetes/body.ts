@@ -15,6 +15,8 @@ export interface Exchange {
 
 /** Bytes of a stream that may wait for a slow reader. */
 const mostWaiting = 1024 * 1024;
+/** And pieces of it: one may have a single byte. */
+const mostPieces = 10_000;
 
 /** The part of a stream that arrived and was not read yet. */
 export class Body {
@@ -39,7 +41,7 @@ export class Body {
     this.#chunks.push(chunk);
     this.#waiting += chunk.length;
     this.#lastAt = this.#clock.monotonic();
-    if (this.#waiting > mostWaiting) this.exchange?.pause();
+    if (this.#isFull) this.exchange?.pause();
     this.#wake();
   }
 
@@ -57,9 +59,9 @@ export class Body {
     try {
       if (signal.aborted) abort();
       for (;;) {
+        const paused = this.#isFull;
         const chunks = this.#chunks;
         this.#chunks = [];
-        const paused = this.#waiting > mostWaiting;
         // Before it goes on: what was held back comes within the call, and may be too much again.
         this.#waiting = 0;
         if (paused) this.exchange?.resume();
@@ -75,6 +77,10 @@ export class Body {
       this.exchange?.end(givenUp);
       await watched;
     }
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting > mostWaiting || this.#chunks.length > mostPieces;
   }
 
   /** A peer that is gone without a word leaves the connection open for ever: only silence tells. */

@@ -1,3 +1,4 @@
+import { Gathered } from '../../util/gathered.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../../util/clock.ts';
@@ -95,16 +96,17 @@ export class Transport {
   /** @throws KubernetesError only where no whole answer came; what the answer says is the caller's. */
   async send(call: Call, timeout: number, signal: AbortSignal): Promise<Answer> {
     return this.#bounded(timeout, signal, (bound) => {
-      const chunks: Buffer[] = [];
+      const body = new Gathered();
       return new Promise<Answer>((resolve, reject) => {
         let status = 0;
         let headers: IncomingHttpHeaders = {};
         const exchange = this.#exchange(this.#requests, call, largest.success, {
           start: (...head) => ([status, headers] = head),
-          data: (chunk) => chunks.push(chunk),
+          data: (chunk) => {
+            body.add(chunk);
+          },
           end: () => {
-            const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-            resolve({ status, headers, body: body.toString('utf8') });
+            resolve({ status, headers, body: body.take().toString('utf8') });
           },
           lost: reject,
         });
@@ -121,7 +123,7 @@ export class Transport {
     const body = new Body(this.#clock, silence);
     const answer = await this.#bounded(timeout, signal, (bound) => {
       return new Promise<Answer>((resolve, reject) => {
-        const refusal: Buffer[] = [];
+        const refusal = new Gathered();
         let head: Omit<Answer, 'body'> | undefined;
         const exchange = this.#exchange(this.#streams, call, Infinity, {
           start: (status, headers) => {
@@ -130,10 +132,10 @@ export class Transport {
           },
           data: (chunk) => {
             if (head === undefined) body.put(chunk);
-            else refusal.push(chunk);
+            else refusal.add(chunk);
           },
           end: () => {
-            if (head !== undefined) resolve({ ...head, body: Buffer.concat(refusal).toString('utf8') });
+            if (head !== undefined) resolve({ ...head, body: refusal.take().toString('utf8') });
             body.close();
           },
           lost: (error) => {
