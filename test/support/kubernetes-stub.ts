@@ -157,6 +157,7 @@ export function marked(
       'thresher/worker-id': String(workerId),
       'thresher/queue': queue,
       'batch.kubernetes.io/job-name': `factory-${workerId}`,
+      'batch.kubernetes.io/controller-uid': `uid-of-factory-${workerId}`,
     },
     annotations: { 'thresher/queue': queue, 'thresher/config': String(configId) },
   };

@@ -7,13 +7,20 @@ export interface ObjectMeta {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly creationTimestamp?: string;
-  readonly deletionTimestamp?: string;
+  /** Absent, null or empty: nobody deleted it. */
+  readonly deletionTimestamp?: string | null;
 }
 
 export interface KubernetesObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata?: ObjectMeta;
+}
+
+/** The elements of a list of an object, which may be missing or null, or have nulls in it: one odd object must not throw for all others. */
+export function presentIn<T>(list: readonly T[] | null | undefined): readonly NonNullable<T>[] {
+  if (!Array.isArray(list)) return [];
+  return (list as readonly T[]).filter((one) => one !== null && one !== undefined);
 }
 
 /** The form in which the API refuses. Source: `metav1.Status`. */

@@ -63,7 +63,7 @@ export function asFence(job: FilledJob, attempt: number): FilledJob {
 /** The attempt up to which a Job of ours is a fence; undefined where it is a worker's. */
 export function fencedAttempt(metadata: ObjectMeta | undefined): number | undefined {
   const text = metadata?.annotations?.[fenceAnnotation];
-  return text === undefined ? undefined : Number(text) || 0;
+  return text == null ? undefined : Number(text) || 0;
 }
 
 /** Which fence is meant. */
@@ -106,8 +106,7 @@ function judgeStanding(namespace: K8sNamespace, worker: Named, { metadata }: Kub
   const uid = metadata?.uid ?? '';
   const attempt = fencedAttempt(metadata);
   const createdAt = Date.parse(metadata?.creationTimestamp ?? '');
-  const version =
-    metadata?.annotations?.[payloadAnnotation] === undefined ? undefined : metadata.resourceVersion;
+  const version = metadata?.annotations?.[payloadAnnotation] == null ? undefined : metadata.resourceVersion;
   if (attempt !== undefined) return { kind: 'fence', attempt, uid, version, createdAt };
   return { kind: 'worker', handle: handleOf(worker.name, uid), createdAt };
 }

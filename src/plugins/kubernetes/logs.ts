@@ -129,9 +129,10 @@ export class K8sLogs implements LogReader {
   async #source(workerId: number, signal: AbortSignal): Promise<Source | undefined> {
     const { client, factoryId, selector, pods } = this.#namespace;
     const labelSelector = `${selector},${workerIdLabel}=${workerId}`;
-    const { items } = await client.list(pods, { labelSelector, signal }, (object) =>
-      keepPod(object, factoryId) === undefined ? undefined : (object as Pod),
-    );
+    const { items } = await client.list(pods, { labelSelector, signal }, (object) => {
+      const kept = keepPod(object, factoryId);
+      return kept && (JSON.parse(kept.text) as Pod);
+    });
     const facts = factsOf(undefined, items);
     const { pod, pilot, phase } = facts;
     if (pod === undefined) return undefined;

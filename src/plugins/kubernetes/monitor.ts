@@ -5,7 +5,7 @@ import type { Worker } from '../../worker/worker.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
 import { Follower } from './following/follower.ts';
 import { K8sLogs } from './logs.ts';
-import { isThere, lookUp } from './following/look-up.ts';
+import { isThere, jobUidOf, lookUp } from './following/look-up.ts';
 import type { MonitorParts } from './following/monitor-parts.ts';
 import { keepJob, keepPod } from './following/records.ts';
 
@@ -75,7 +75,7 @@ export class K8sMonitor implements Monitor {
       const now = namespace.now();
       const checkOne = async (worker: Worker) => {
         const { workerId } = worker;
-        const observation = found.stateOf(workerId, now, options)?.observation;
+        const observation = found.stateOf(workerId, now, options, jobUidOf(worker))?.observation;
         try {
           results.set(
             workerId,

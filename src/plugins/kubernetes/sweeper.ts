@@ -13,7 +13,7 @@ import type { K8sNamespace } from './namespace.ts';
 import { jobMaker, type JobMaker } from './queue-template.ts';
 import { keptFor } from './late-creation.ts';
 import { listAll } from './following/listing.ts';
-import { lookUp } from './following/look-up.ts';
+import { jobUidOf, lookUp } from './following/look-up.ts';
 import type { PilotsStarter } from './starter/pilots-starter.ts';
 import type { ProxySecrets } from './proxy-secrets.ts';
 import { type K8sDaemon, K8sSweeperConfig } from './schema.ts';
@@ -57,11 +57,11 @@ export class K8sSweeper implements Sweeper {
     const ids = workers.map(({ workerId }) => workerId);
     const found = await lookUp(namespace, ids, signal);
     const now = namespace.now();
-    const over = new Set(
-      ids.filter((workerId) =>
-        isFinal(found.stateOf(workerId, now, options)?.observation.status ?? 'pending'),
-      ),
-    );
+    const hasEnded = (worker: Worker) => {
+      const state = found.stateOf(worker.workerId, now, options, jobUidOf(worker));
+      return isFinal(state?.observation.status ?? 'pending');
+    };
+    const over = new Set(workers.filter(hasEnded).map(({ workerId }) => workerId));
     const makeJob = jobMaker(daemon);
     const ask: Ask = async (worker) => {
       const { workerId, name, handle } = worker;

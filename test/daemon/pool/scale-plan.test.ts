@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { workerPod } from '../../../src/daemon/pool/scale/facts.ts';
 import {
   drainReason,
   lowestCost,
@@ -264,4 +265,35 @@ describe('thresher pool scale, at random', () => {
         expect(model.workers.size, `seed ${seed}`).to.equal(last);
       }
     });
+});
+
+describe('a Pod of the pool', () => {
+  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+
+  it('is a replica until it has ended, or somebody deleted it: a null or empty time of deletion is none', () => {
+    for (const deletionTimestamp of [null, ''])
+      expect(workerPod({ metadata: { name: 'w', deletionTimestamp }, status } as never)).to.include({
+        name: 'w',
+        isReady: true,
+      });
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    expect(workerPod({ metadata: { name: 'w', deletionTimestamp }, status } as never)).to.equal(undefined);
+  });
+
+  it('has nothing in nulls among its conditions and containers', () => {
+    const odd = {
+      phase: 'Running',
+      conditions: [null],
+      containerStatuses: [null, { state: { running: null } }],
+    };
+    expect(workerPod({ metadata: { name: 'w' }, status: odd } as never)).to.include({
+      isReady: false,
+      runs: false,
+    });
+    const unsaid = { phase: 'Running', conditions: null, containerStatuses: null };
+    expect(workerPod({ metadata: { name: 'w' }, spec: null, status: unsaid } as never)).to.include({
+      isReady: false,
+      runs: true,
+    });
+  });
 });

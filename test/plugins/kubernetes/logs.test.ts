@@ -160,6 +160,18 @@ describe('thresher logs --follow', () => {
     expect(since).to.have.length(1);
   });
 
+  it('is read though nulls stand among the parts of its Pod', async () => {
+    const pod = stub.pods.get('pod')!;
+    const { spec, status } = pod as unknown as Record<string, { containers: []; containerStatuses: [] }>;
+    stub.pods.set('pod', {
+      ...pod,
+      spec: { ...spec, containers: [null, ...(spec?.containers ?? [])], tolerations: [null] },
+      status: { ...status, containerStatuses: [null, ...(status?.containerStatuses ?? [])] },
+    });
+    script = [say('one\n', end)];
+    expect(await read({ follow: false })).to.equal('one\n');
+  });
+
   it('leaves the last lines out of a copy of the Job that somebody made', async () => {
     stub.pods.set('copy', {
       metadata: {

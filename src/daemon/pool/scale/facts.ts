@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
+import { type KubernetesObject, presentIn } from '../../../clients/kubernetes/objects.ts';
 import { type AdLines, isTrue, numberIn, textIn } from '../../../clients/htcondor/ad-lines.ts';
 import type { WorkerPod, WorkerStartd } from './plan.ts';
 
@@ -21,28 +21,30 @@ export interface Deployment extends KubernetesObject {
 }
 
 interface PodObject extends KubernetesObject {
-  readonly spec?: { readonly nodeName?: string };
+  readonly spec?: { readonly nodeName?: string | null } | null;
   readonly status?: {
-    readonly phase?: string;
-    readonly conditions?: readonly { readonly type?: string; readonly status?: string }[];
-    readonly containerStatuses?: readonly { readonly state?: { readonly running?: unknown } }[];
-  };
+    readonly phase?: string | null;
+    readonly conditions?: readonly ({ readonly type?: string; readonly status?: string } | null)[] | null;
+    readonly containerStatuses?:
+      readonly ({ readonly state?: { readonly running?: unknown } | null } | null)[] | null;
+  } | null;
 }
 
 /** @returns undefined for a Pod that is no replica any more: it has ended, or is being deleted */
 export function workerPod(object: KubernetesObject): WorkerPod | undefined {
   const { metadata, spec, status } = object as PodObject;
   const phase = status?.phase ?? 'Pending';
-  if (metadata?.deletionTimestamp !== undefined || phase === 'Succeeded' || phase === 'Failed')
-    return undefined;
+  if (metadata?.deletionTimestamp || phase === 'Succeeded' || phase === 'Failed') return undefined;
   const cost = Number(metadata?.annotations?.[costAnnotation] ?? 0);
   return {
     name: metadata?.name ?? '',
     isScheduled: (spec?.nodeName ?? '') !== '',
     phase: phase === 'Running' || phase === 'Unknown' ? phase : 'Pending',
-    isReady: status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false,
+    isReady: presentIn(status?.conditions).some(({ type, status }) => type === 'Ready' && status === 'True'),
     // Until the kubelet has told, a container may run.
-    runs: status?.containerStatuses?.some(({ state }) => state?.running !== undefined) ?? phase !== 'Pending',
+    runs: status?.containerStatuses
+      ? presentIn(status.containerStatuses).some(({ state }) => Boolean(state?.running))
+      : phase !== 'Pending',
     cost: Number.isFinite(cost) ? cost : 0,
   };
 }

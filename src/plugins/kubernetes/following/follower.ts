@@ -8,7 +8,7 @@ import { Following } from './following.ts';
 import { GivingUp } from './giving-up.ts';
 import type { K8sLogs } from '../logs.ts';
 import type { MonitorParts } from './monitor-parts.ts';
-import type { Kept } from './records.ts';
+import type { Kept, KeptPod } from './records.ts';
 
 /** How long the end of a Job waits for that of its Pod, ms: the two watches are not of the same moment. */
 const settling = 2000;
@@ -97,7 +97,7 @@ export class Follower {
     },
   };
 
-  readonly ofPods: Handlers<Kept> = {
+  readonly ofPods: Handlers<KeptPod> = {
     replace: (all) => {
       const before = [...this.#following.workerIds];
       this.#following.replacePods(all);

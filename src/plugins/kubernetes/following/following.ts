@@ -1,4 +1,4 @@
-import type { Kept } from './records.ts';
+import type { Kept, KeptPod } from './records.ts';
 import { type StateOptions, stateOf, type WorkerState } from '../state/pod-state.ts';
 import { countsElsewhere, timeOf } from '../state/pod-facts.ts';
 import { configAnnotation, queueLabel } from '../marks.ts';
@@ -6,8 +6,10 @@ import type { Job, Pod } from '../state/types.ts';
 
 interface Followed {
   job?: Kept;
+  /** Uid of the last Job that was there. Its Pods may be there for longer. */
+  jobUid?: string;
   /** One, mostly: a Map each would take as much as what is in it. */
-  readonly pods: Kept[];
+  readonly pods: KeptPod[];
   /** Since when it is known to have no Pod, ms UTC. */
   withoutPodSince?: number;
   /** Why it has none, as far as the cluster said. */
@@ -55,10 +57,12 @@ export class Following {
   }
 
   putJob(job: Kept): void {
-    this.#of(job.workerId).job = job;
+    const followed = this.#of(job.workerId);
+    followed.job = job;
+    followed.jobUid = job.uid;
   }
 
-  putPod(pod: Kept): void {
+  putPod(pod: KeptPod): void {
     const { pods } = this.#of(pod.workerId);
     const at = pods.findIndex(({ uid }) => uid === pod.uid);
     if (at === -1 && pods.length >= mostPods) return;
@@ -91,8 +95,9 @@ export class Following {
   /** Workers by the uid of their Job, where it has had no Pod since `before` (ms UTC) and is not suspended. */
   withoutPod(before: number): ReadonlyMap<string, number> {
     const found = new Map<string, number>();
-    for (const [workerId, { job, pods, withoutPodSince = Infinity }] of this.#workers) {
-      if (job === undefined || pods.length > 0 || withoutPodSince > before) continue;
+    for (const [workerId, followed] of this.#workers) {
+      const { job, withoutPodSince = Infinity } = followed;
+      if (job === undefined || ownPods(followed).length > 0 || withoutPodSince > before) continue;
       if (!job.text.includes('"suspend":true')) found.set(job.uid, workerId);
     }
     return found;
@@ -101,7 +106,7 @@ export class Following {
   /** Until it has a Pod, this is why it has none. */
   explain(workerId: number, because: string): void {
     const followed = this.#workers.get(workerId);
-    if (followed?.pods.length === 0) followed.because = because;
+    if (followed !== undefined && ownPods(followed).length === 0) followed.because = because;
   }
 
   /** From now on these Jobs are all there are. */
@@ -111,17 +116,20 @@ export class Following {
     for (const [workerId, followed] of this.#workers) this.#forgetEmpty(workerId, followed);
   }
 
-  replacePods(pods: readonly Kept[]): void {
+  replacePods(pods: readonly KeptPod[]): void {
     for (const followed of this.#workers.values()) followed.pods.length = 0;
     for (const pod of pods) this.putPod(pod);
     for (const [workerId, followed] of this.#workers) this.#forgetEmpty(workerId, followed);
   }
 
-  /** Undefined where there is nothing of the worker. */
-  stateOf(workerId: number, now: number, options: OptionsOf): FollowedState | undefined {
+  /**
+   * Undefined where there is nothing of the worker.
+   * @param uid of its Job, as far as the caller knows it: for a Job that is not there any more
+   */
+  stateOf(workerId: number, now: number, options: OptionsOf, uid?: string): FollowedState | undefined {
     const followed = this.#workers.get(workerId);
     if (followed === undefined) return undefined;
-    const { job, pods } = parsed(followed);
+    const { job, pods } = parsed({ ...followed, pods: ownPods(followed, uid) });
     // A Job does not say since when it has no Pod: it is counted from when that was first seen.
     if (pods.length > 0 || countsElsewhere(job)) {
       delete followed.withoutPodSince;
@@ -129,7 +137,7 @@ export class Following {
     } else followed.withoutPodSince ??= now;
     const { withoutPodSince, because } = followed;
     const { [queueLabel]: queue, [configAnnotation]: config } = (job ?? pods[0])?.metadata?.annotations ?? {};
-    const own = options(queue, config === undefined ? undefined : Number(config));
+    const own = options(queue ?? undefined, config == null ? undefined : Number(config));
     const state = stateOf(workerId, job, pods, now, {
       ...own,
       ...(withoutPodSince !== undefined && { withoutPodSince }),
@@ -138,7 +146,7 @@ export class Following {
     return state && { ...state, settled: isSettled(state, pods), logLines: own.failedLogLines ?? 0 };
   }
 
-  /** The objects to delete for the worker. */
+  /** The objects to delete for the worker: those of earlier Jobs of its name, too. */
   objectsOf(workerId: number): { readonly job?: ObjectName; readonly pods: readonly ObjectName[] } {
     const followed = this.#workers.get(workerId);
     if (followed === undefined) return { pods: [] };
@@ -160,7 +168,16 @@ export class Following {
   }
 }
 
-function parsed({ job, pods }: Followed): { readonly job: Job | undefined; readonly pods: readonly Pod[] } {
+/** The Pods that decide: those of its Job. Where no Job of it was seen, and its uid is not known, all that a Job of its name made. */
+function ownPods({ jobUid, pods }: Followed, uid?: string): readonly KeptPod[] {
+  const own = jobUid ?? uid;
+  return own ? pods.filter(({ maker }) => maker === own) : pods;
+}
+
+function parsed({ job, pods }: Pick<Followed, 'job'> & { readonly pods: readonly Kept[] }): {
+  readonly job: Job | undefined;
+  readonly pods: readonly Pod[];
+} {
   return {
     job: job && (JSON.parse(job.text) as Job),
     pods: pods.map(({ text }) => JSON.parse(text) as Pod),

@@ -3,9 +3,9 @@ import type { Found } from '../../contracts/sweeper.ts';
 import { fencedAttempt, handleOf } from '../fence.ts';
 import type { OptionsOf } from './following.ts';
 import type { K8sNamespace } from '../namespace.ts';
-import { identityOf, isOurs, workerIdOf } from '../marks.ts';
+import { type Identity, identityOf, isOurs, workerIdOf } from '../marks.ts';
 import { lookUpMany } from './look-up.ts';
-import { jobOf } from './records.ts';
+import { jobOf, makerOf } from './records.ts';
 import type { ObjectMeta } from '../state/types.ts';
 
 interface Listed {
@@ -39,9 +39,10 @@ export async function listAll(
   const pods = await list(namespace.pods);
   const jobs = await list(namespace.jobs);
   const withJob = new Set(jobs.items.map(({ metadata }) => metadata.name));
-  // A Pod on its way out follows its Job, or was told to go: thresher leaves it to the cluster.
+  // A Pod on its way out follows its Job, or was told to go: thresher leaves it to the cluster. One that no Job made is alone, whatever its labels say.
   const alone = pods.items.filter(
-    ({ metadata }) => !withJob.has(jobOf(metadata)) && !metadata.deletionTimestamp,
+    ({ metadata }) =>
+      !metadata.deletionTimestamp && (!withJob.has(jobOf(metadata)) || makerOf(metadata) === undefined),
   );
   const asked = [...jobs.items, ...alone].flatMap(({ workerId, metadata }) =>
     workerId === undefined || isAlive(workerId) || fencedAttempt(metadata) !== undefined ? [] : [workerId],
@@ -50,10 +51,9 @@ export async function listAll(
   const found = (
     { metadata, workerId }: Listed,
     place: string,
-    jobName: string | undefined,
+    identity: Identity | undefined,
     handle: Handle,
   ): Found => {
-    const identity = identityOf(metadata, jobName);
     if (identity === undefined || workerId === undefined) return { place, handle };
     // Whether a fenced worker is to be tried again is for the submitter to say.
     if (fencedAttempt(metadata) !== undefined) return { place, handle, identity };
@@ -63,14 +63,15 @@ export async function listAll(
   return [
     ...jobs.items.map((job) => {
       const { name = '', uid } = job.metadata;
-      return found(job, `${namespace.name}/jobs/${name}`, name, handleOf(name, uid));
+      return found(job, `${namespace.name}/jobs/${name}`, identityOf(job.metadata), handleOf(name, uid));
     }),
     ...alone.map((pod) => {
       const { name = '', uid } = pod.metadata;
-      const jobName = jobOf(pod.metadata);
+      const jobName = makerOf(pod.metadata) && jobOf(pod.metadata);
       // Its uid is not that of the Job which the worker had.
       const handle = { ...handleOf(jobName ?? name, undefined), ...(uid && { podUid: uid }) };
-      return found(pod, `${namespace.name}/pods/${name}`, jobName, handle);
+      const identity = jobName === undefined ? undefined : identityOf(pod.metadata, jobName);
+      return found(pod, `${namespace.name}/pods/${name}`, identity, handle);
     }),
   ];
 }

@@ -3,7 +3,7 @@ import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { K8sNamespace } from '../namespace.ts';
 import { workerIdLabel } from '../marks.ts';
-import { keepJob, keepPod, type Kept } from './records.ts';
+import { keepJob, keepPod, type Kept, type KeptPod } from './records.ts';
 import { Following } from './following.ts';
 
 /** Workers in one request: their ids stand in its URL. */
@@ -46,7 +46,7 @@ export async function lookUp(
   return followed(await pMap(parts, listed, { concurrency: partsAtOnce }));
 }
 
-function followed(found: readonly (readonly [Kept[], Kept[]])[]): Following {
+function followed(found: readonly (readonly [Kept[], KeptPod[]])[]): Following {
   const following = new Following();
   for (const [jobs, pods] of found) {
     for (const job of jobs) following.putJob(job);
@@ -61,7 +61,7 @@ async function select(
   labelSelector: string,
   signal: AbortSignal,
   { namesOnly = false }: LookUpOptions,
-): Promise<readonly [Kept[], Kept[]]> {
+): Promise<readonly [Kept[], KeptPod[]]> {
   const { client, factoryId } = namespace;
   const options = { labelSelector, signal, metadataOnly: namesOnly };
   const [jobs, pods] = await Promise.all([
@@ -69,6 +69,11 @@ async function select(
     client.list(namespace.pods, options, (object) => keepPod(object, factoryId)),
   ]);
   return [jobs.items, pods.items];
+}
+
+/** Uid of the Job that was made for the worker, as far as that is known. */
+export function jobUidOf({ handle }: Pick<Worker, 'handle'>): string | undefined {
+  return typeof handle?.uid === 'string' ? handle.uid : undefined;
 }
 
 /** Whether a Job of this name and uid is there, whatever became of its labels. @throws KubernetesError */

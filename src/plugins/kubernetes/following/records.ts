@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
+import { type KubernetesObject, presentIn } from '../../../clients/kubernetes/objects.ts';
 import { fencedAttempt } from '../fence.ts';
 import { workerName } from '../../../worker/identity.ts';
 import { configAnnotation, isOurs, pilotAnnotation, queueLabel, workerIdOf } from '../marks.ts';
@@ -15,6 +15,11 @@ export interface Kept {
   readonly text: string;
 }
 
+export interface KeptPod extends Kept {
+  /** Uid of the Job that made it: a Pod of an earlier Job of that name does not decide about a later one. */
+  readonly maker: string;
+}
+
 /**
  * Undefined for a Job that is no worker's: a fence, one without our marks, or a copy of a worker's Job under another
  * name, which must not decide about the worker.
@@ -25,14 +30,31 @@ export function keepJob(object: KubernetesObject, factoryId: string): Kept | und
   return keep(object, metadata?.name, factoryId, slimJob);
 }
 
-/** A Pod belongs to the worker whose Job made it, by the Job's name. */
-export function keepPod(object: KubernetesObject, factoryId: string): Kept | undefined {
-  return keep(object, jobOf(object.metadata), factoryId, slimPod);
+/**
+ * A Pod belongs to the worker whose Job made it, by the Job's name. Undefined for one that has our labels and that no Job made: a copy by
+ * hand, or of a ReplicaSet. None of these becomes a Job's later, but by the label that makes it one from the beginning.
+ */
+export function keepPod(object: KubernetesObject, factoryId: string): KeptPod | undefined {
+  const maker = makerOf(object.metadata);
+  const kept = maker === undefined ? undefined : keep(object, jobOf(object.metadata), factoryId, slimPod);
+  return kept && maker ? { ...kept, maker } : undefined;
+}
+
+/**
+ * Uid of the Job that made a Pod: the one that controls it. A Job that was deleted without its Pods (`--cascade=orphan`) leaves them without
+ * a controller, and its uid in their label; while it is there, it takes each Pod with that label for its own.
+ */
+export function makerOf(metadata: ObjectMeta | undefined): string | undefined {
+  const controller = presentIn(metadata?.ownerReferences).find((one) => one.controller);
+  const { 'batch.kubernetes.io/controller-uid': label, 'controller-uid': former } = metadata?.labels ?? {};
+  if (controller === undefined) return label || former || undefined;
+  const isJob = controller.kind === 'Job' && controller.name === jobOf(metadata);
+  return (isJob && controller.uid) || undefined;
 }
 
 /** Name of the Job that made a Pod. */
 export function jobOf(metadata: ObjectMeta | undefined): string | undefined {
-  return metadata?.labels?.['batch.kubernetes.io/job-name'] ?? metadata?.labels?.['job-name'];
+  return metadata?.labels?.['batch.kubernetes.io/job-name'] ?? metadata?.labels?.['job-name'] ?? undefined;
 }
 
 function keep(
@@ -61,7 +83,10 @@ function slimJob(object: KubernetesObject): Job {
       ...(spec?.podFailurePolicy ? { podFailurePolicy: true } : {}),
       ...(spec?.managedBy && { managedBy: spec.managedBy }),
     },
-    status: { ...status, ...(status?.conditions && { conditions: status.conditions.map(slimCondition) }) },
+    status: {
+      ...status,
+      ...(status?.conditions && { conditions: presentIn(status.conditions).map(slimCondition) }),
+    },
   };
 }
 
@@ -77,9 +102,11 @@ function slimPod(object: KubernetesObject): Pod {
         terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
       }),
       ...(spec?.restartPolicy === 'OnFailure' && { restartPolicy: spec.restartPolicy }),
-      ...(toleratesVirtualNode(spec?.tolerations) && { tolerations: (spec?.tolerations ?? []).map(keyOf) }),
-      containers: (spec?.containers ?? []).map(slimSpec),
-      ...(spec?.initContainers && { initContainers: spec.initContainers.map(slimSpec) }),
+      ...(toleratesVirtualNode(spec?.tolerations) && {
+        tolerations: presentIn(spec?.tolerations).map(keyOf),
+      }),
+      containers: presentIn(spec?.containers).map(slimSpec),
+      ...(spec?.initContainers && { initContainers: presentIn(spec.initContainers).map(slimSpec) }),
     },
     status: {
       ...(phase && { phase }),
@@ -87,10 +114,14 @@ function slimPod(object: KubernetesObject): Pod {
       ...(message && { message }),
       ...(startTime && { startTime }),
       ...(conditions && {
-        conditions: conditions.filter(({ type }) => readOfPods.has(type)).map(slimCondition),
+        conditions: presentIn(conditions)
+          .filter(({ type }) => readOfPods.has(type))
+          .map(slimCondition),
       }),
-      ...(containerStatuses && { containerStatuses: containerStatuses.map(slimStatus) }),
-      ...(initContainerStatuses && { initContainerStatuses: initContainerStatuses.map(slimStatus) }),
+      ...(containerStatuses && { containerStatuses: presentIn(containerStatuses).map(slimStatus) }),
+      ...(initContainerStatuses && {
+        initContainerStatuses: presentIn(initContainerStatuses).map(slimStatus),
+      }),
     },
   };
 }
@@ -99,7 +130,7 @@ function slimMetadata(metadata: ObjectMeta | undefined, ...wanted: string[]): Ob
   const { name, uid, creationTimestamp, deletionTimestamp, finalizers, annotations } = metadata ?? {};
   const kept = wanted.flatMap((key) => {
     const value = annotations?.[key];
-    return value === undefined ? [] : [[key, value] as const];
+    return value == null ? [] : [[key, value] as const];
   });
   return {
     ...(name !== undefined && { name }),
@@ -107,7 +138,7 @@ function slimMetadata(metadata: ObjectMeta | undefined, ...wanted: string[]): Ob
     ...(creationTimestamp && { creationTimestamp }),
     ...(deletionTimestamp && { deletionTimestamp }),
     // Before its end nothing rests on them.
-    ...(deletionTimestamp && finalizers && { finalizers }),
+    ...(deletionTimestamp && finalizers && { finalizers: presentIn(finalizers) }),
     annotations: Object.fromEntries(kept),
   };
 }

@@ -1,3 +1,4 @@
+import { presentIn } from '../../../clients/kubernetes/objects.ts';
 import { pilotAnnotation } from '../marks.ts';
 import type { Condition, ContainerState, ContainerStatus, Job, Pod, TerminatedState } from './types.ts';
 
@@ -87,7 +88,7 @@ const virtualTaints: ReadonlySet<string> = new Set([
 export function toleratesVirtualNode(
   tolerations: readonly { readonly key?: string | null | undefined }[] | null | undefined,
 ): boolean {
-  return (tolerations ?? []).some(({ key }) => virtualTaints.has(key ?? ''));
+  return presentIn(tolerations).some(({ key }) => virtualTaints.has(key ?? ''));
 }
 
 /** Whether a virtual node has the Pod: its containers are "being created" as long as the job waits in the batch queue of a site. */

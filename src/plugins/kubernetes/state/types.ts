@@ -12,8 +12,17 @@ export interface ObjectMeta {
   /** When it will be gone, its grace included. */
   readonly deletionTimestamp?: Maybe<string>;
   readonly finalizers?: Maybe<readonly string[]>;
-  readonly labels?: Maybe<Readonly<Record<string, string>>>;
-  readonly annotations?: Maybe<Readonly<Record<string, string>>>;
+  readonly labels?: Maybe<Readonly<Record<string, Maybe<string>>>>;
+  readonly annotations?: Maybe<Readonly<Record<string, Maybe<string>>>>;
+  readonly ownerReferences?: Maybe<readonly Maybe<OwnerReference>[]>;
+}
+
+/** One object that has another; the one with `controller` made it, or has taken it over. */
+export interface OwnerReference {
+  readonly kind?: Maybe<string>;
+  readonly name?: Maybe<string>;
+  readonly uid?: Maybe<string>;
+  readonly controller?: Maybe<boolean>;
 }
 
 /** A condition of a Job or a Pod. It holds only while `status` is "True". */

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { Following, type OptionsOf } from '../../../../src/plugins/kubernetes/following/following.ts';
-import type { Kept } from '../../../../src/plugins/kubernetes/following/records.ts';
-import { at, job, ms, pod, running } from '../objects.ts';
+import type { Kept, KeptPod } from '../../../../src/plugins/kubernetes/following/records.ts';
+import { at, ended, job, ms, pod, running } from '../objects.ts';
 
 const options: OptionsOf = () => ({ podQueueTimeLimit: 60 });
 const kept = (uid: string, value: object): Kept => ({ workerId: 1, uid, text: JSON.stringify(value) });
+const keptPod = (uid: string, maker: string, value: object): KeptPod => ({ ...kept(uid, value), maker });
 const active = kept('job', job([], { status: { active: 1 } }));
-const aPod = kept('pod', pod('Running', { containers: [running()] }));
+const aPod = keptPod('pod', 'job', pod('Running', { containers: [running()] }));
 
 describe('a worker whose Pod went away under its Job', () => {
   let following: Following;
@@ -68,6 +69,61 @@ describe('a worker whose Pod runs in another cluster', () => {
     put({ active: 0, terminating: 1 });
     expect(state(9000)?.verdict).to.equal(undefined);
     expect(state(9060)?.verdict?.observation.error?.code).to.equal('k8s-queue-time');
+  });
+});
+
+describe('a worker beside whose Pod there is one of an earlier Job of its name', () => {
+  const old = keptPod(
+    'old',
+    'old-job',
+    pod('Failed', { name: 'old', created: 5000, containers: [ended(1)] }),
+  );
+  const state = (following: Following, uid?: string) =>
+    following.stateOf(1, ms(10_000), options, uid)?.observation.status;
+  let following: Following;
+
+  beforeEach(() => {
+    following = new Following();
+    for (const one of [aPod, old]) following.putPod(one);
+  });
+
+  it('is judged by the Pod of its own Job alone, also after that is gone', () => {
+    following.putJob(active);
+    expect(state(following)).to.equal('running');
+    following.replaceJobs([]);
+    expect(state(following)).to.equal('running');
+    following.removePod(aPod);
+    expect(state(following)).to.equal(undefined);
+  });
+
+  it('is judged by all of them until its Job is seen, or its uid is told', () => {
+    expect(state(following)).to.equal('failed');
+    expect(state(following, 'job')).to.equal('running');
+    following.putJob(active);
+    expect(state(following)).to.equal('running');
+  });
+
+  it('has no Pod while only the earlier one has', () => {
+    following.putJob(active);
+    following.removePod(aPod);
+    expect(following.stateOf(1, ms(10_000), options)?.observation.nativeStatus).to.equal('NoPod');
+    expect([...following.withoutPod(ms(10_000))]).to.deep.equal([['job', 1]]);
+    following.explain(1, 'FailedCreate: exceeded quota');
+    expect(following.stateOf(1, ms(10_000), options)?.observation.nativeStatus).to.equal(
+      'NoPod:FailedCreate',
+    );
+  });
+
+  it('runs in another cluster as before', () => {
+    const spec = { managedBy: 'kueue.x-k8s.io/multikueue' };
+    following.removePod(aPod);
+    following.putJob(kept('job', job([], { spec, status: { startTime: at(0), active: 1, ready: 1 } })));
+    expect(following.stateOf(1, ms(10_000), options)?.observation.nativeStatus).to.equal('RunningElsewhere');
+  });
+
+  it('goes with both of them', () => {
+    following.putJob(active);
+    expect(following.objectsOf(1).pods).to.have.length(2);
   });
 });
 

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { keepJob, keepPod, type Kept } from '../../../../src/plugins/kubernetes/following/records.ts';
+import { marksOf } from '../../../../src/plugins/kubernetes/marks.ts';
+import type { Job, Pod } from '../../../../src/plugins/kubernetes/state/types.ts';
 import { watch } from '../../../support/kubernetes-backend.ts';
 import { KubernetesStub, marked } from '../../../support/kubernetes-stub.ts';
 import { workerOf } from '../../../support/samples.ts';
@@ -7,6 +9,20 @@ import { until } from '../../../support/until.ts';
 
 const { signal } = new AbortController();
 const copyLabels = { ...marked(1).labels, 'batch.kubernetes.io/job-name': 'copy' };
+
+const virtual = { key: 'virtual-kubelet.io/provider' };
+const byHand = { ...marked(1).labels, 'batch.kubernetes.io/controller-uid': '' };
+const ownedBy = (kind: string, name: string) => [{ kind, name, uid: 'other', controller: true }];
+/** Pods that somebody gave the labels of the first worker. */
+const notOfJobs = {
+  'no owner': { labels: byHand },
+  'the Job as an owner that does not control it': {
+    labels: byHand,
+    ownerReferences: [{ kind: 'Job', name: 'factory-1', uid: 'uid-of-factory-1' }],
+  },
+  'a ReplicaSet as its controller': { ownerReferences: ownedBy('ReplicaSet', 'factory-1') },
+  'another Job as its controller': { ownerReferences: ownedBy('Job', 'factory-2') },
+};
 
 describe('what is kept of a Job or Pod', () => {
   const keep = (what: typeof keepJob, changes: object = {}): Kept | undefined =>
@@ -31,6 +47,63 @@ describe('what is kept of a Job or Pod', () => {
   it("takes the old label for a Pod's Job, of servers before 1.27", () => {
     const { 'batch.kubernetes.io/job-name': name, ...labels } = marked(1).labels;
     expect(keep(keepPod, { labels: { ...labels, 'job-name': name } })).to.include({ workerId: 1 });
+  });
+
+  it('is the uid of the Job that made a Pod, too: of its controller, or of its label where nothing controls it', () => {
+    const ownerReferences = [null, { kind: 'Job', name: 'factory-1', uid: 'owner', controller: true }];
+    expect(keep(keepPod, { ownerReferences })).to.include({ maker: 'owner' });
+    const { 'batch.kubernetes.io/controller-uid': uid, ...labels } = marked(1).labels;
+    expect(keep(keepPod, { labels: { ...labels, 'controller-uid': 'former' } })).to.include({
+      maker: 'former',
+    });
+    expect(keep(keepPod)).to.include({ maker: uid });
+  });
+
+  for (const [what, changes] of Object.entries(notOfJobs))
+    it(`is nothing of a Pod with all marks of a worker, and with ${what}`, () => {
+      expect(keep(keepPod, changes)).to.equal(undefined);
+    });
+
+  it('is nothing of nulls that stand among the parts of a Job or Pod, and they keep nobody from the rest', () => {
+    const condition = { type: 'DisruptionTarget', status: 'True' };
+    const whole = {
+      metadata: {
+        ...marked(1),
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+        finalizers: [null, 'keep'],
+        ownerReferences: [null],
+        annotations: { 'thresher/queue': null, 'thresher/config': null, 'thresher/fenced-attempt': null },
+      },
+      spec: { containers: [null, { name: 'pilot' }], initContainers: [null], tolerations: [null, virtual] },
+      status: {
+        conditions: [null, condition],
+        containerStatuses: [null, { name: 'pilot' }],
+        initContainerStatuses: [null],
+      },
+    };
+    const parsed = (keepOne: typeof keepJob) =>
+      JSON.parse(keepOne(whole as never, 'factory')?.text ?? '{}') as Required<Pod & Job>;
+    const [job, pod] = [parsed(keepJob), parsed(keepPod)];
+    expect(job).to.deep.include({ metadata: pod.metadata });
+    expect(job.status.conditions).to.deep.equal([condition]);
+    expect(pod.metadata).to.deep.include({ finalizers: ['keep'], annotations: {} });
+    expect(pod.spec).to.deep.equal({
+      containers: [{ name: 'pilot' }],
+      initContainers: [],
+      tolerations: [virtual],
+    });
+    expect(pod.status).to.deep.equal({
+      conditions: [condition],
+      containerStatuses: [{ name: 'pilot' }],
+      initContainerStatuses: [],
+    });
+  });
+
+  it('is nothing of lists that are none', () => {
+    const odd = { conditions: {}, containerStatuses: 'x', initContainerStatuses: 7 };
+    const spec = { containers: {}, initContainers: 'x', tolerations: 7 };
+    for (const keepOne of [keepJob, keepPod])
+      expect(() => keepOne({ metadata: marked(1), spec, status: odd } as never, 'factory')).not.to.throw();
   });
 
   it('is nothing of another factory, of a fence, or of an id that is none', () => {
@@ -96,6 +169,53 @@ describe('a copy of a worker that somebody made under another name', () => {
     expect(copy).to.deep.equal({ place: 'grid/jobs/copy', handle: { batchID: 'copy', uid: 'uid-of-copy' } });
   });
 });
+
+for (const [what, changes] of Object.entries(notOfJobs))
+  describe(`a Pod with all marks of a worker, and with ${what}`, () => {
+    let stub: KubernetesStub;
+    const worker = workerOf(1, { handle: { batchID: 'factory-1', uid: 'uid-of-factory-1' } });
+
+    beforeEach(async () => {
+      stub = await KubernetesStub.start();
+      stub.jobs.set('factory-1', { metadata: marked(1), status: { active: 1, ready: 1 } });
+      const state = { running: { startedAt: new Date().toISOString() } };
+      const spec = { containers: [{ name: 'pilot' }] };
+      const status = { phase: 'Running', containerStatuses: [{ name: 'pilot', state }] };
+      stub.pods.set('pod', { metadata: marked(1, { name: 'pod' }), spec, status });
+      const identity = marksOf(workerOf(1), 'factory').annotations;
+      const creationTimestamp = new Date().toISOString();
+      const metadata = {
+        ...marked(1, { name: 'other' }),
+        ...changes,
+        annotations: identity,
+        creationTimestamp,
+      };
+      stub.pods.set('other', { metadata, spec, status: { phase: 'Failed' } });
+    });
+
+    afterEach(() => stub.stop());
+
+    it('says nothing of that worker: neither to the watch nor in a look-up', async () => {
+      const monitor = stub.plugin('monitor');
+      await using watched = watch(monitor);
+      await until('it is shown', () => watched.history.has(1));
+      expect(watched.history.get(1)?.map(({ status }) => status)).to.deep.equal(['running']);
+      const result = (await monitor.check([worker], signal)).get(1);
+      expect(result?.kind === 'observed' && result.observation.status).to.equal('running');
+    });
+
+    it('is not killed with it, and is listed as an orphan', async () => {
+      const sweeper = stub.plugin('sweeper');
+      expect((await sweeper.kill([worker], signal)).get(1)).to.deep.equal({ kind: 'gone' });
+      expect([...stub.jobs.keys(), ...stub.pods.keys()]).to.deep.equal(['other']);
+      stub.jobs.set('factory-1', { metadata: marked(1), status: {} });
+      const orphan = {
+        place: 'grid/pods/other',
+        handle: { batchID: 'other', podUid: 'uid-of-other' },
+      };
+      expect((await sweeper.list(signal)).find(({ place }) => place === orphan.place)).to.deep.equal(orphan);
+    });
+  });
 
 const asksForStarter = ({ url }: { readonly url: string }) => /[?&]limit=1(?:&|$)/.test(url);
 
