@@ -57,6 +57,10 @@ export class SidecarUnderTest {
   maxWalltime = 0;
   /** What was wanted last. */
   wanted: readonly Request[] = [];
+  /** By how much the wall clock has been moved on, ms. */
+  ahead = 0;
+  /** The sidecar's own reasons, of the last pass. */
+  wantedFor: readonly { readonly code: string; readonly message: string }[] = [];
   /** Whether jobs get their ids. */
   submits = true;
   #app: FastifyInstance | undefined;
@@ -76,7 +80,7 @@ export class SidecarUnderTest {
     const log = { ...quiet, info, debug: info, warn: info };
     const files = new PodFiles(root, log, operatorFiles.laneOf(root));
     this.book = new PodBook(files, log);
-    const host = { clock: systemClock, log };
+    const host = { clock: { ...systemClock, now: () => Date.now() + this.ahead }, log };
     this.sidecar = new Sidecar({
       host,
       book: this.book,
@@ -151,11 +155,12 @@ export class SidecarUnderTest {
   /** The queue asks what is wanted. */
   async pass(): Promise<void> {
     const { maxWalltime } = this;
-    const { requests } = await this.sidecar.wanted({
+    const { requests, reasons } = await this.sidecar.wanted({
       ...fakeQueue,
       requirements: { ...noRequirements, maxWalltime },
     });
     this.wanted = requests;
+    this.wantedFor = reasons;
     for (const { origin } of requests) {
       if (!this.submits || this.jobs.has(origin.uid)) continue;
       const workerId = this.jobs.size + 1;

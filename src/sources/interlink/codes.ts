@@ -13,6 +13,17 @@ export const interlinkErrors = {
     remedy:
       'Mount or restore `dataRoot`: the sidecar looks again by itself. If the files are lost for good, end the jobs with `thresher kill`.',
   },
+  'interlink-missing': {
+    meaning:
+      'Jobs of several Pods live, and `dataRoot` of the sidecar for interLink lacks the files of these Pods: it is probably an older copy. It ends none of these jobs, answers 500 for their states, and goes on with all other Pods.',
+    remedy:
+      'Restore the newest `dataRoot`, and restart the daemon. If the files are lost for good, the jobs run to their ends; a /delete, or `thresher kill`, ends them.',
+  },
+  'interlink-job-lost': {
+    meaning:
+      'The files of a Pod of interLink tell of a job, and the database knows none: it was lost, or restored to an earlier state, and the job has ended meanwhile. The Pod does not run again: it ends as the report of its job says, and with 137 where that says nothing.',
+    remedy: 'None needed after a loss or restore of the database: have Kubernetes make a new Pod.',
+  },
   'interlink-listen': {
     meaning: 'The sidecar for interLink cannot listen at the address that its options name.',
     remedy: 'See the message: choose another port or socket, or end the program that has it.',

@@ -21,8 +21,8 @@ export interface PodRequestsParts {
   readonly host: Pick<SourceHost, 'clock' | 'log'>;
   /** The least time between two batches, ms. */
   readonly batchInterval: number;
-  /** The body of a Pod, from its file. */
-  readonly read: (pod: TrackedPod) => Promise<RetrievedPodData>;
+  /** The body of a Pod, from its file; undefined: it gets no job after all, and is wanted no more. */
+  readonly read: (pod: TrackedPod) => Promise<RetrievedPodData | undefined>;
   /** Makes a Pod a request; undefined: it cannot become a job any more. */
   readonly plan: (pod: TrackedPod, data: RetrievedPodData) => Request | undefined;
 }

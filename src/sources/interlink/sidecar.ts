@@ -19,9 +19,11 @@ import { isAtWork, isHeld } from './pods/facts.ts';
 import type { Looks } from './looks/looks.ts';
 import type { Peeks } from './looks/peeks.ts';
 import { Pace } from './pods/pace.ts';
+import { lostJob } from './pods/pod-book.ts';
 import type { TrackedPod } from './pods/tracked-pod.ts';
 import { deletion, PodService, type ServiceParts } from './pod-service.ts';
 import type { ReportDoor } from './reports/report-door.ts';
+import { isListed } from './status/backend-health.ts';
 import { PodRequests } from './requests.ts';
 
 export interface SidecarParts extends ServiceParts {
@@ -39,7 +41,7 @@ export interface SidecarParts extends ServiceParts {
   serve(service: PodService, signal: AbortSignal): Promise<void>;
 }
 
-/** How long one round of looks may hold the next one, ms. */
+/** How long one round of looks may hold the next one, and what is still to be written down the end of a run, ms. */
 const longestRound = 5000;
 
 /** Letters of the reason of a hold. */
@@ -60,6 +62,10 @@ export class Sidecar implements Source {
   #longest = 0;
   readonly #freshEnds: FreshEnds;
   readonly #pace: Pace;
+  /** Passes of the queue since the start. */
+  #passes = 0;
+  /** When it was started, ms UTC. */
+  #begunAt = 0;
 
   constructor(parts: SidecarParts) {
     this.#parts = parts;
@@ -75,7 +81,7 @@ export class Sidecar implements Source {
     return new PodRequests({
       host,
       batchInterval,
-      read: ({ record }) => book.files.body(record.uid),
+      read: (pod) => book.body(pod),
       plan: (pod, data) => this.#requestOf(pod, data),
     });
   }
@@ -94,10 +100,11 @@ export class Sidecar implements Source {
     }
     // Which Pods have their jobs already is not known before.
     if (this.#service.desk === undefined) return nothing;
+    this.#passes++;
     const waiting = book.all.filter(({ isWanted }) => isWanted);
     const requests = this.#requests.of(waiting, () => this.#service.desk?.wake(name));
-    const { reason } = this.#requests;
-    return { requests, groups: [], reasons: reason === undefined ? [] : [reason] };
+    const reasons = [book.whyIncomplete, this.#requests.reason].filter((reason) => reason !== undefined);
+    return { requests, groups: [], reasons };
   }
 
   async told(news: readonly WorkerNews[]): Promise<void> {
@@ -126,6 +133,8 @@ export class Sidecar implements Source {
     const { book, host } = this.#parts;
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
+    this.#passes = 0;
+    this.#begunAt = host.clock.now();
     try {
       await book.load();
       const living = await desk.living();
@@ -141,24 +150,34 @@ export class Sidecar implements Source {
       await Promise.all([...lives, this.#freshEnds.run((pod) => this.#lookAt(pod, desk), ended)]);
     } finally {
       over.abort();
+      const late = new AbortController();
+      await Promise.race([book.marked(), host.clock.sleep(longestRound, late.signal)]);
+      late.abort();
     }
   }
 
   /**
-   * Jobs of unknown Pods have no other end. Before the service has begun, `run` finds them again. A damaged file is still the one of its
-   * Pod, which may be repaired, or deleted.
+   * A job of an unknown Pod has no other end. Before the service has begun, `run` finds it again. A damaged file is still the one of its
+   * Pod, which may be repaired, or deleted. Several without their files are no Pods that somebody removed: a /delete has the job ended, and
+   * leaves the file until it has. The directory is an older copy then, or has lost a part, and all of their jobs run on.
    */
   async #endStrangers(living: readonly WorkerNews[]): Promise<void> {
-    const { book } = this.#parts;
+    const { book, host } = this.#parts;
     const strangers = living.filter(({ origin: { uid } }) => book.get(uid) === undefined);
     const { desk } = this.#service;
     if (desk === undefined) {
       this.#requireFiles(strangers);
       return;
     }
-    const origins = strangers.map(({ origin }) => origin).filter(({ uid }) => !book.isDamaged(uid));
-    if (origins.length === 0) return;
-    this.#parts.host.log.warn('jobs of unknown Pods are ended', { jobs: origins.length });
+    const isLeft = (uid: string) => book.isDamaged(uid) || book.isLacking(uid);
+    const fresh = strangers.filter(({ origin: { uid } }) => !isLeft(uid));
+    if (fresh.length === 0) return;
+    const origins = fresh.map(({ origin }) => origin);
+    if (book.lack(origins.map(({ uid }) => uid))) {
+      host.log.warn('jobs of Pods whose files are missing run on', { ...book.whyIncomplete });
+      return;
+    }
+    host.log.warn('jobs of unknown Pods are ended', { jobs: origins.length });
     await desk.end(origins, unknownPod);
   }
 
@@ -245,24 +264,46 @@ export class Sidecar implements Source {
 
   async #lookAfter(pod: TrackedPod, desk: Desk): Promise<void> {
     const { book, host, keepEnded } = this.#parts;
-    const { uid, end, acceptedAt } = pod.record;
+    const { uid, end, heardAt } = pod.record;
     const now = host.clock.now();
     if (pod.isDeleted) {
       if (pod.isEndAsked) await book.clear(pod, desk);
     } else if (pod.ending !== undefined) {
       await book.finish(pod, desk, host.clock.monotonic());
     } else if (end !== undefined) {
-      if (now - (end.endTime ?? acceptedAt) <= keepEnded) return;
+      // The end time is by the clock of a schedd. Files of earlier versions do not say when it was heard.
+      if (now - (heardAt ?? this.#begunAt) <= keepEnded) return;
       host.log.info('a Pod ended long ago and was not deleted: it is forgotten', { pod: uid });
       await book.forget(pod);
+    } else if (pod.facts === undefined) {
+      if (pod.hadJob && pod.endReason === undefined) await this.#lookForJob(pod, desk);
     } else if (pod.isLost) {
       pod.isLost = false;
       if (await this.#hasStarted(pod, desk)) pod.endReason ??= lostMachine;
     } else if (isHeld(pod.facts)) {
       pod.holdReason ??= await this.#holdReasonOf(pod, desk);
-    } else if (pod.facts !== undefined && isAtWork(pod.facts)) {
+    } else if (isAtWork(pod.facts)) {
       const report = await book.newReport(pod);
       if (report !== undefined) pod.takeReport(report);
+    }
+  }
+
+  /**
+   * Its files tell of a job, and the database of none: it was lost, or restored to an earlier state. A job that lives is adopted by the listing
+   * of its backend. One that is not there then has ended, and what it left says how; if it comes to light later, it is ended.
+   */
+  async #lookForJob(pod: TrackedPod, desk: Desk): Promise<void> {
+    const { book, host } = this.#parts;
+    const { queue } = this.#service;
+    // The reasons of a queue are those of its last pass. The second one of this start is over what the first one has found.
+    if (typeof queue !== 'string' || this.#passes < 2 || !desk.queues().includes(queue)) return;
+    if (!isListed(desk.reasons(queue))) return;
+    const found = await desk.find([pod.origin]);
+    if (found.length > 0) await book.hear(found, host.clock);
+    else {
+      const { uid, job } = pod.record;
+      host.log.warn('the job of a Pod is lost', { pod: uid, job, code: 'interlink-job-lost' });
+      pod.endReason = lostJob;
     }
   }
 

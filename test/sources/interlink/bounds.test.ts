@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Pod, PodStatus, RetrievedPodData } from '../../../src/clients/interlink/wire.ts';
 import { bounds } from '../../../src/sources/interlink/bounds.ts';
-import { BodyRoom, letGo } from '../../../src/sources/interlink/server/body.ts';
+import { BodyRoom, jsonOf, letGo } from '../../../src/sources/interlink/server/body.ts';
 import { payloadBounds } from '../../../src/worker/payload-check.ts';
 import { podOf } from '../../support/interlink-client.ts';
 import { plainPlanner, SidecarUnderTest } from '../../support/interlink-sidecar.ts';
@@ -38,6 +38,15 @@ function bytesMade(work: () => void): number {
   }
   return bytes;
 }
+
+describe('the body of a request of interLink', () => {
+  it('is refused for lists within lists before it is read, which need no comma between them', () => {
+    const nested = (lists: number) =>
+      Buffer.from(`[${many(lists, () => '['.repeat(90) + ']'.repeat(90)).join()}]`);
+    expect(jsonOf(nested(2700))).to.have.lengthOf(2700);
+    expect(() => jsonOf(nested(2800))).to.throw('the body has more than 250000 values');
+  });
+});
 
 describe('hole 8: a Pod of interLink is counted before it is copied', () => {
   const data = { data: { a: 'x'.repeat(900_000) } };

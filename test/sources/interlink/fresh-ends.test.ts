@@ -46,7 +46,7 @@ describe('Pods whose jobs have just ended', () => {
 
   const end = async (nth: number) => {
     const [pod] = pods.slice(nth);
-    if (pod !== undefined) pod.ending = { facts: finished, since: clock.monotonic() };
+    if (pod !== undefined) pod.ending = { facts: finished, since: clock.monotonic(), heardAt: 0 };
     freshEnds.heard();
     await clock.advance(0);
   };

@@ -127,6 +127,151 @@ describe('the life of a Pod of interLink', () => {
     });
   });
 
+  it('of an older copy of the directory: no job of newer Pods is ended, and those that are there are served', async () => {
+    const pods: TestPod[] = [];
+    for (let nth = 0; nth < 10; nth++) pods.push(await running());
+    const [kept, ...lost] = pods as [TestPod, ...TestPod[]];
+    await sidecar.stop();
+    for (const { metadata } of lost) rmSync(join(root, 'pods', `${metadata.uid}.json`));
+    sidecar = next();
+    app = await sidecar.start();
+    const jobsOf = (some: readonly TestPod[]) =>
+      new Set(some.map(({ metadata: { uid } }) => sidecar.jobs.get(uid)?.status));
+    const left = () => sidecar.logged.filter(({ code }) => code === 'interlink-missing');
+    expect(jobsOf(pods)).to.deep.equal(new Set(['running']));
+    expect(left().map(({ message }) => message)).to.have.length(1);
+    await sidecar.pass();
+    expect(sidecar.wantedFor.map(({ code }) => code)).to.deep.equal(['interlink-missing']);
+    expect(sidecar.wantedFor[0]?.message).to.match(
+      /^9 jobs of Pods live, and \S+\/pods has no files of these/,
+    );
+    expect(await stateOf(kept)).to.have.property('running');
+    for (const { metadata } of lost) metadata.annotations = { JobID: '1.0' };
+    expect((await ask('/status', [lost[0]])).status).to.equal(500);
+
+    // Most of them end, and one is left.
+    const [last, gone, ...others] = lost as [TestPod, TestPod, ...TestPod[]];
+    await sidecar.tell(
+      others.map(({ metadata: { uid } }) => uid),
+      { status: 'finished', exitCode: 0, startTime: 0, endTime: 1 },
+    );
+    expect((await remove(gone)).status).to.equal(200);
+    await sidecar.tell(gone.metadata.uid, {});
+    await sidecar.tell(last.metadata.uid, { status: 'running' });
+    expect(jobsOf([gone])).to.deep.equal(new Set(['cancelled']));
+    expect(jobsOf([last, kept])).to.deep.equal(new Set(['running']));
+    expect(left()).to.have.length(1);
+    await sidecar.tell(last.metadata.uid, { status: 'finished', exitCode: 0, startTime: 0, endTime: 1 });
+    await sidecar.pass();
+    expect(sidecar.wantedFor).to.deep.equal([]);
+  });
+
+  describe('whose database was lost', () => {
+    /** The next daemon knows no job. */
+    async function loseDatabase(): Promise<void> {
+      await sidecar.stop();
+      sidecar = new SidecarUnderTest(root);
+      app = await sidecar.start();
+    }
+
+    /** @returns how it ends */
+    async function ended(pod: TestPod) {
+      const { uid } = pod.metadata;
+      await until('its job is given up', async () => {
+        await sidecar.pass();
+        return sidecar.jobs.get(uid)?.status;
+      });
+      expect(sidecar.wanted).to.deep.equal([]);
+      expect(sidecar.jobs.get(uid)?.status).to.equal('withdrawn');
+      await sidecar.tell(uid, {});
+      return until('it has ended', async () => (await stateOf(pod))?.terminated);
+    }
+
+    const lost = 'interlink-job-lost: the database does not know the job of this Pod any more';
+
+    it('does not run a second time: it ended while no daemon ran, and ends as its report says', async () => {
+      const pod = await running();
+      report(pod, { state: 'terminated', exitCode: 0 });
+      await loseDatabase();
+      expect(await ended(pod)).to.include({ exitCode: 0 });
+      expect(await create(pod)).to.deep.include({ status: 200 });
+    });
+
+    it('does not run a second time where its job left nothing: it is lost then', async () => {
+      const pod = await running();
+      await loseDatabase();
+      const { exitCode, reason, message } = await ended(pod);
+      expect([exitCode, reason]).to.deep.equal([137, 'ContainerStatusUnknown']);
+      expect(message).to.include(lost);
+      expect(sidecar.logged).to.deep.include({
+        pod: pod.metadata.uid,
+        job: '1.0',
+        code: 'interlink-job-lost',
+      });
+    });
+
+    it('does not run a second time where an earlier version wrote its file, and its job has left something', async () => {
+      const pod = await running();
+      await sidecar.stop();
+      const file = join(root, 'pods', `${pod.metadata.uid}.json`);
+      const record = JSON.parse(readFileSync(file, 'utf8')) as object;
+      const data = { pod, container: null, jobConfig: {} };
+      writeFileSync(file, JSON.stringify({ ...record, job: undefined, data }));
+      writeFileSync(join(root, 'output', pod.metadata.uid, 'job.err'), '');
+      await loseDatabase();
+      expect((await ended(pod)).message).to.include(lost);
+    });
+
+    it('has the job that the listing of its backend finds, and is not given up before that', async () => {
+      const pod = await running();
+      const before = [...sidecar.jobs];
+      await sidecar.stop();
+      sidecar = new SidecarUnderTest(root);
+      sidecar.reasons = [{ code: 'not-listed', message: 'the schedd is being listed' }];
+      app = await sidecar.start();
+      for (let pass = 0; pass < 3; pass++) await sidecar.pass();
+      const message = 'its job is looked for, since the database does not know it';
+      expect(await stateOf(pod)).to.deep.equal({ waiting: { reason: 'ContainerCreating', message } });
+      expect((await create(pod)).text).to.include('"PodJID":"1.0"');
+      // Such a word stands in the place of the one before it.
+      sidecar.reasons = [{ code: 'paused', message: 'paused' }];
+      await sidecar.pass();
+      for (const [uid, job] of before) sidecar.jobs.set(uid, job);
+      sidecar.reasons = [];
+      await sidecar.pass();
+      await until('it runs', async () => (await stateOf(pod))?.running);
+      expect([sidecar.jobs.get(pod.metadata.uid)?.status, sidecar.wanted]).to.deep.equal(['running', []]);
+    });
+
+    it('gets its job where it had none', async () => {
+      sidecar.submits = false;
+      const pod = newPod();
+      const first = create(pod);
+      await until('it is accepted', () => records().length === 1);
+      // A kill leaves its file as it is: a stop would refuse it.
+      const file = join(root, 'pods', `${pod.metadata.uid}.json`);
+      const text = readFileSync(file);
+      await sidecar.stop();
+      await first;
+      mkdirSync(join(root, 'output', pod.metadata.uid), { recursive: true });
+      writeFileSync(file, text);
+      sidecar = new SidecarUnderTest(root);
+      app = await sidecar.start();
+      await until('it has its job', async () => {
+        await sidecar.pass();
+        return sidecar.jobs.get(pod.metadata.uid)?.batchId;
+      });
+    });
+
+    it('has no Secrets in its file any more, and the id of its job, as soon as it has a job', async () => {
+      const pod = await running();
+      const file = join(root, 'pods', `${pod.metadata.uid}.json`);
+      const record = () => JSON.parse(readFileSync(file, 'utf8')) as object;
+      await until('that is written down', () => 'job' in record());
+      expect(record()).to.include({ job: '1.0' }).and.not.to.have.property('data');
+    });
+  });
+
   it('A4: that was evicted is ended with the reason, by no report before that, and does not start twice', async () => {
     const pod = await running();
     const { uid } = pod.metadata;
@@ -211,6 +356,35 @@ describe('the life of a Pod of interLink', () => {
     expect((await stateOf(pod))?.terminated?.exitCode).to.equal(137);
   });
 
+  it('that ended is kept from when its end was heard, whatever the clock of the schedd says, also after a restart', async () => {
+    const day = 86_400_000;
+    const keep = 7 * day;
+    await sidecar.stop();
+    await begin(root, keep);
+    const [first, ...later] = [await running(), await running(), await running()];
+    const end = async (pod: TestPod, endTime: number) => {
+      report(pod, { state: 'terminated', exitCode: 0 });
+      await sidecar.tell(pod.metadata.uid, { status: 'finished', exitCode: 0, startTime: 1, endTime });
+      const file = join(root, 'pods', `${pod.metadata.uid}.json`);
+      await until('its end is written down', () => readFileSync(file, 'utf8').includes('"end":'));
+    };
+    await end(first, Date.now() + 9 * day);
+    sidecar.ahead = day;
+    await end(later[0], Date.now() - 9 * day);
+    await end(later[1], 5000);
+    sidecar.ahead = 7.5 * day;
+    await until('the first is forgotten', () => isGone(first));
+    for (const pod of later) expect((await stateOf(pod))?.terminated?.exitCode).to.equal(0);
+
+    await sidecar.stop();
+    const jobs = [...sidecar.jobs];
+    sidecar = new SidecarUnderTest(root, plainPlanner, 5000, keep);
+    for (const [uid, job] of jobs) sidecar.jobs.set(uid, job);
+    sidecar.ahead = 8.5 * day;
+    app = await sidecar.start();
+    await until('the others are forgotten', () => later.every(isGone));
+  });
+
   it('that is deleted while /create waits for its job gets none', async () => {
     sidecar.submits = false;
     const pod = newPod();
@@ -249,9 +423,11 @@ describe('the life of a Pod of interLink', () => {
     await sidecar.stop();
     const file = ({ metadata: { uid } }: TestPod) => join(root, 'pods', `${uid}.json`);
     // A crash after it was written down.
+    const record = JSON.parse(readFileSync(file(pod), 'utf8')) as object;
+    const data = { pod: jobless, container: null, jobConfig: {} };
     writeFileSync(
       file(jobless),
-      readFileSync(file(pod), 'utf8').replaceAll(pod.metadata.uid, jobless.metadata.uid),
+      JSON.stringify({ ...record, job: undefined, uid: jobless.metadata.uid, data }),
     );
     sidecar = next(() => ['the operator allows no host']);
     app = await sidecar.start();
@@ -302,6 +478,7 @@ describe('the life of a Pod of interLink', () => {
     expect(sidecar.jobs.size).to.equal(0);
     mkdirSync(join(root, 'pods'), { mode: 0o700 });
     expect((await create(pod)).status).to.equal(200);
+    await sidecar.book.marked();
     expect(records()).to.deep.equal([`${pod.metadata.uid}.json`]);
   });
 

@@ -158,7 +158,8 @@ describe('random requests to the sidecar for interLink', () => {
     removeDirectory(top);
   });
 
-  function requireNothingOutside(): void {
+  async function requireNothingOutside(): Promise<void> {
+    await sidecar.book.marked();
     expect(readdirSync(top)).to.deep.equal(['root']);
     for (const name of readdirSync(join(top, 'root'), { recursive: true }).map(String))
       expect(name).to.match(/^(output|pods)(\/[A-Za-z0-9-]+(\.json)?)?$/);
@@ -191,7 +192,7 @@ describe('random requests to the sidecar for interLink', () => {
           counts.set(statusCode, (counts.get(statusCode) ?? 0) + 1);
         }),
       );
-    requireNothingOutside();
+    await requireNothingOutside();
     for (const status of [200, 400, 404])
       expect(counts.get(status), String(status)).to.be.greaterThan(injected / 50);
     expect(sidecar.jobs.size, 'Pods that were good after all').to.be.greaterThan(50);
@@ -226,7 +227,7 @@ describe('random requests to the sidecar for interLink', () => {
     };
     for (let count = 0; count < overSockets; count += atOnce)
       await Promise.all(Array.from({ length: atOnce }, one));
-    requireNothingOutside();
+    await requireNothingOutside();
     const open = await until('all connections are closed', async () => {
       const left = await new Promise<number>((resolve) => {
         app.server.getConnections((_error, found) => {

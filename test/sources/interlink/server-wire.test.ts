@@ -283,7 +283,7 @@ describe('the wire between interLink and the sidecar', () => {
       [
         `[${'1,'.repeat(6_000_000)}1]`,
         413,
-        'the body has more than 250000 values: ask for fewer Pods at once',
+        'the body has more than 250000 values: ask for fewer Pods at once, or give a Pod fewer',
       ],
       ['['.repeat(8_000_000), 400, 'the body has more than 100 lists and objects within each other'],
       [
@@ -302,5 +302,16 @@ describe('the wire between interLink and the sidecar', () => {
       expect(answer?.body).to.match(/^[^\n]{1,2000}$/);
       if (!sentence.startsWith('/')) expect(answer?.body).to.equal(sentence);
     }
+  });
+
+  it('hole 8: a Pod whose ConfigMaps have tens of thousands of keys is refused before it is checked', async () => {
+    const data = Object.fromEntries(Array.from({ length: 40_000 }, (_, at) => [`k${at}`, '']));
+    const body = JSON.stringify({ pod: {}, container: [{ name: 'c', configMaps: [{ data }] }] });
+    const connection = await opens();
+    const length = String(Buffer.byteLength(body));
+    connection.send(headOf('POST', '/create', { Host: 'unix', 'Content-Length': length }) + body);
+    const answer = await connection.answer();
+    expect(answer?.status).to.equal(413);
+    expect(answer?.body).to.include('more than 30000 values');
   });
 });

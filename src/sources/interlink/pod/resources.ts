@@ -21,6 +21,9 @@ const kinds = {
 } as const;
 type Kind = keyof typeof kinds;
 
+/** Far more than any machine has; the needs of all jobs are added up. Memory and disk: bytes. */
+const largest: Readonly<Record<Kind, number>> = { cpu: 100_000, memory: 1e15, disk: 1e15, gpu: 1000 };
+
 /**
  * The job needs the sum of its containers, or an init container's need where that is more: init containers run before the others.
  * A limit counts before a request, because HTCondor ends a job that uses more than it asked for.
@@ -36,7 +39,16 @@ export function needsOf(
         .map(({ container, at }) => amount(kind, container.resources, `${at}/resources`, findings));
     const sum = of(false).reduce(added, undefined);
     const all = [sum, ...of(true)].filter((one) => one !== undefined);
-    return all.length === 0 ? undefined : Math.max(...all);
+    if (all.length === 0) return undefined;
+    const most = Math.max(...all);
+    if (most > largest[kind])
+      findings.problems.push(
+        problem(
+          '/pod/spec/containers',
+          `the containers ask for ${most} of ${kind}; a job may have ${largest[kind]}`,
+        ),
+      );
+    return most;
   };
   const needs = { cpu: need('cpu'), memory: need('memory'), disk: need('disk'), gpu: need('gpu') };
   return {

@@ -7,7 +7,7 @@ export type PodFacts = Omit<NonNullable<PodRecord['end']>, 'status'> & {
   readonly status: WorkerStatus | 'withdrawn';
 };
 
-export function hasEnded(facts: PodFacts | undefined): boolean {
+export function hasEnded(facts: Pick<PodFacts, 'status'> | undefined): boolean {
   return facts !== undefined && (facts.status === 'withdrawn' || isFinal(facts.status));
 }
 

@@ -2,6 +2,7 @@ import type { Desk, Log } from '../../../plugins/contracts/index.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { toReason } from '../../../worker/errors.ts';
 import type { WorkerNews } from '../../../worker/news.ts';
+import type { Reason } from '../../../worker/reason.ts';
 import type { RetrievedPodData } from '../../../clients/interlink/wire.ts';
 import { bounds } from '../bounds.ts';
 import { type PodReport, readReport } from '../pod/report.ts';
@@ -21,6 +22,10 @@ const patience = { quiet: 120_000, known: 10 * 86_400_000 };
 /** Times of news, and of the wait for files. */
 type Times = Pick<Clock, 'now' | 'monotonic'>;
 
+/** Why a Pod whose files tell of a job ends where the database knows none. Its code is in it, since Kubernetes shows the sentence alone. */
+export const lostJob =
+  'interlink-job-lost: the database does not know the job of this Pod any more, and a Pod starts only once';
+
 /** Origins that are looked up at once. */
 const atOnce = 500;
 
@@ -33,6 +38,12 @@ export class PodBook {
   #loaded: Promise<void> | undefined;
   /** UIDs of Pods whose files cannot be read. */
   #damaged = new Set<string>();
+  /** UIDs of Pods whose jobs live, and whose files are not there. */
+  readonly #lacking = new Set<string>();
+  /** Several of them were not: the directory is an older copy, or has lost a part. */
+  #isIncomplete = false;
+  /** The jobs of Pods that are written down, one after the other: there may be thousands, and news must not wait for the disk. */
+  #marks: Promise<void> = Promise.resolve();
 
   constructor(files: PodFiles, log: Log) {
     this.files = files;
@@ -55,6 +66,27 @@ export class PodBook {
   /** Whether the file of this Pod is there, and cannot be read. */
   isDamaged(uid: string): boolean {
     return this.#damaged.has(uid) && !this.#pods.has(uid);
+  }
+
+  /** Jobs of Pods whose files are not there live. @returns whether these are left alone, since it is not the one Pod whose file is not there */
+  lack(uids: readonly string[]): boolean {
+    for (const uid of uids) this.#lacking.add(uid);
+    this.#isIncomplete ||= this.#lacking.size > 1;
+    return this.#isIncomplete;
+  }
+
+  /** The job of this Pod, whose file is not there, lives, and is left alone. */
+  isLacking(uid: string): boolean {
+    return this.#isIncomplete && this.#lacking.has(uid) && !this.#pods.has(uid);
+  }
+
+  /** Which Pods have jobs that are left alone; undefined: none has. */
+  get whyIncomplete(): Reason | undefined {
+    const uids = [...this.#lacking].filter((uid) => this.isLacking(uid));
+    if (uids.length === 0) return undefined;
+    const some = uids.slice(0, 3).join(', ');
+    const message = `${uids.length} jobs of Pods live, and ${this.files.place} has no files of these Pods: ${some}${uids.length > 3 ? ', ...' : ''}; they run on`;
+    return { code: 'interlink-missing', message };
   }
 
   /** Reads the files once. @throws ThresherError `interlink-files`: the next call reads them again */
@@ -96,6 +128,7 @@ export class PodBook {
     const failed: string[] = [];
     let first: unknown;
     for (const one of news) {
+      if (hasEnded(one.worker)) this.#lacking.delete(one.origin.uid);
       const pod = this.get(one.origin.uid);
       if (pod === undefined) continue;
       try {
@@ -119,14 +152,15 @@ export class PodBook {
     const facts = pod.after(news);
     if (!hasEnded(facts)) {
       if (pod.ending === undefined) pod.take(facts);
+      this.#mark(pod, facts);
       pod.wait = waitAfter(pod.wait, facts, news.worker, clock.now());
       return;
     }
-    const ending = { facts, since: clock.monotonic() };
+    const ending = { facts, since: clock.monotonic(), heardAt: clock.now() };
     try {
       await this.#readReport(pod);
       if (facts.startTime === null) {
-        await this.#settle(pod, facts);
+        await this.#settle(pod, ending);
         return;
       }
     } catch (error) {
@@ -152,7 +186,7 @@ export class PodBook {
     const why = facts.workerId === null ? undefined : desk.whyLeft(facts.workerId);
     const waited = now - since;
     if (left === 0 || waited > (why === undefined ? patience.quiet : patience.known))
-      await this.#settle(pod, facts);
+      await this.#settle(pod, ending);
     // A sweep that comes in a moment is no news.
     else if (why?.code !== 'sweep-awaited' || waited > patience.quiet) pod.unfetched = why?.message;
   }
@@ -163,14 +197,19 @@ export class PodBook {
     if (report !== undefined) pod.takeReport(report);
   }
 
-  async #settle(pod: TrackedPod, told: PodFacts): Promise<void> {
+  async #settle(
+    pod: TrackedPod,
+    { facts: told, heardAt }: Pick<NonNullable<TrackedPod['ending']>, 'facts' | 'heardAt'>,
+  ): Promise<void> {
     // HTCondor says only that thresher removed the job.
     const wasEnded = told.status === 'cancelled' || told.status === 'withdrawn';
-    const heard = wasEnded && pod.endReason !== undefined ? { ...told, message: pod.endReason } : told;
+    const why = pod.endReason ?? (told.status === 'withdrawn' && pod.hadJob ? lostJob : undefined);
+    const explained = wasEnded && why !== undefined ? { ...told, message: why } : told;
+    const heard = why === lostJob ? { ...explained, ...lost(pod) } : explained;
     const facts = pod.report === undefined ? await this.#withLastWords(pod, heard) : heard;
     await this.files.wipe(pod.record.uid);
     await pod.change(
-      (record) => endedRecord(record, facts, pod.report),
+      (record) => endedRecord(record, facts, pod.report, heardAt),
       // Another file of a deleted Pod might come after the last one was removed.
       async (record) => {
         if (record.deleted !== true) await this.files.save(record);
@@ -180,6 +219,44 @@ export class PodBook {
     pod.wait = undefined;
     pod.unfetched = undefined;
     pod.ending = undefined;
+  }
+
+  /** Where the database is lost, its file still tells that the Pod had its job. Its body is not needed any more, and goes. */
+  #mark(pod: TrackedPod, { batchId }: PodFacts): void {
+    if (batchId === null || pod.record.job !== undefined) return;
+    this.#marks = this.#marks.then(async () => {
+      if (pod.record.job !== undefined) return;
+      try {
+        await pod.change(
+          (record) => ({ ...record, job: batchId }),
+          // Another file of a deleted Pod might come after the last one was removed.
+          async (record) => {
+            if (record.deleted !== true) await this.files.save(record);
+          },
+        );
+        pod.bodyBytes = 0;
+        pod.hadJob = true;
+      } catch (error) {
+        // The next news of the job try it again.
+        this.#log.warn('the job of a Pod could not be written down', {
+          pod: pod.record.uid,
+          job: batchId,
+          ...toReason(error),
+        });
+      }
+    });
+  }
+
+  /** All that was heard of jobs up to now is written down, or cannot be. */
+  marked(): Promise<void> {
+    return this.#marks;
+  }
+
+  /** The body of a Pod that waits for its job; undefined where a job of it has left files: one that the database has lost. @throws */
+  async body(pod: TrackedPod): Promise<RetrievedPodData | undefined> {
+    const { uid } = pod.record;
+    if (await this.files.hasOutput(uid)) pod.hadJob = true;
+    return pod.hadJob ? undefined : this.files.body(uid);
   }
 
   /** A job that left no report may have said why. */
@@ -283,4 +360,9 @@ export class PodBook {
     );
     this.#damaged.delete(pod.record.uid);
   }
+}
+
+/** What is known of the end of a job that the database has lost. */
+function lost({ record }: TrackedPod): Pick<PodFacts, 'status' | 'batchId'> {
+  return { status: 'missed', batchId: record.job ?? null };
 }

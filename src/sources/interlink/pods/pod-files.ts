@@ -138,6 +138,21 @@ export class PodFiles {
     await this.#write(record.uid, record);
   }
 
+  /** Whether a job has left anything of itself: its directory is made empty. @throws Error where that is not known */
+  async hasOutput(uid: string): Promise<boolean> {
+    const directory = this.outputOf(uid);
+    const names = await this.#lane.run(
+      `listing ${directory}`,
+      () =>
+        readdir(directory).catch((error: unknown) => {
+          if (hasCode(error, 'ENOENT', 'ENOTDIR')) return [];
+          throw error;
+        }),
+      'background',
+    );
+    return names.length > 0;
+  }
+
   /** The body of a Pod that waits for its job. @throws ThresherError `interlink-files`: there is none, or it cannot be read; `file-timeout` */
   async body(uid: string): Promise<RetrievedPodData> {
     const file = this.#fileOf(uid);

@@ -32,10 +32,14 @@ const PodRecordSchema = Type.Object({
   initContainers: Type.Array(Container),
   /** ms UTC. */
   acceptedAt: Type.Integer(),
-  /** Body of /create, with its Secrets: gone as soon as the job has ended. */
+  /** Body of /create, with its Secrets: gone as soon as the job has its id. */
   data: Type.Optional(Type.Unknown()),
+  /** Id of its job, once it has one: the Pod gets no other, whatever became of the database. */
+  job: Type.Optional(Type.String()),
   /** Set once the job has ended. The row of its worker is deleted some time after. */
   end: Type.Optional(Facts),
+  /** When the end was heard here, ms UTC: the times in it are by clocks of others. */
+  heardAt: Type.Optional(Type.Integer()),
   /** The last report of the job, kept with its end. */
   report: Type.Optional(Type.Unknown()),
   /** /delete was asked for: what is left of the Pod is to be removed. */
@@ -53,7 +57,9 @@ export interface PodRecord extends PodIdentity {
   readonly containers: readonly NamedImage[];
   readonly initContainers: readonly NamedImage[];
   readonly acceptedAt: number;
+  readonly job?: string;
   readonly end?: Static<typeof Facts>;
+  readonly heardAt?: number;
   readonly report?: unknown;
   readonly deleted?: boolean;
 }

@@ -22,8 +22,13 @@ export class TrackedPod {
   readonly #waiting = new Set<() => void>();
   /** The version of the job's report that was read last. */
   seenReport: ReportVersion | undefined;
-  /** Its job has ended, and its files may still come: the end is not shown yet. `since`: when this process heard of it, monotonic ms. */
-  ending: { readonly facts: PodFacts; readonly since: number } | undefined;
+  /**
+   * Its job has ended, and its files may still come: the end is not shown yet. When this process heard of it: `since`, monotonic ms, and
+   * `heardAt`, ms UTC.
+   */
+  ending: { readonly facts: PodFacts; readonly since: number; readonly heardAt: number } | undefined;
+  /** Its files tell of a job of it: it gets no other, also where the database knows none. */
+  hadJob: boolean;
   /** Its job may have lost its machine after its containers had started. */
   isLost = false;
   /** Why its job is to be ended; undefined: it is not. */
@@ -52,6 +57,7 @@ export class TrackedPod {
   constructor(record: PodRecord, bodyBytes = 0) {
     this.#record = record;
     this.bodyBytes = bodyBytes;
+    this.hadJob = record.job !== undefined;
     this.#facts = record.end as PodFacts | undefined;
     // It was checked before it was written.
     const report = record.report === undefined ? undefined : readReport(JSON.stringify(record.report));
@@ -87,9 +93,9 @@ export class TrackedPod {
     return hasEnded(this.#facts);
   }
 
-  /** Whether it is to be asked for: nothing has been heard of its job. */
+  /** Whether it is to be asked for: nothing has been heard of a job of it. */
   get isWanted(): boolean {
-    return this.#facts === undefined && !this.isDeleted && this.bodyBytes > 0;
+    return this.#facts === undefined && !this.hadJob && !this.isDeleted && this.bodyBytes > 0;
   }
 
   /** Undefined while the job has no id, and may still get one. */
@@ -97,7 +103,8 @@ export class TrackedPod {
     const facts = this.#facts ?? this.ending?.facts;
     if (this.#failure !== undefined) return this.#failure;
     if (this.isDeleted) return { ok: false, message: 'the Pod was deleted' };
-    if (facts === undefined) return undefined;
+    const { job } = this.#record;
+    if (facts === undefined) return job === undefined ? undefined : { ok: true, jid: job };
     if (facts.status === 'withdrawn')
       return { ok: false, message: facts.message ?? 'the Pod was ended before it had a job' };
     if (facts.batchId !== null) return { ok: true, jid: facts.batchId };
@@ -162,9 +169,14 @@ export class TrackedPod {
   }
 }
 
-/** The record of a Pod whose job has ended: its Secrets go. */
-export function endedRecord(record: PodRecord, end: PodFacts, report: PodReport | undefined): PodRecord {
-  return { ...record, end, ...(report !== undefined && { report }) };
+/** The record of a Pod whose job has ended. @param heardAt ms UTC */
+export function endedRecord(
+  record: PodRecord,
+  end: PodFacts,
+  report: PodReport | undefined,
+  heardAt: number,
+): PodRecord {
+  return { ...record, end, heardAt, ...(report !== undefined && { report }) };
 }
 
 /** The record of a Pod that is to be removed. */

@@ -1,3 +1,4 @@
+import { bounds } from '../bounds.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   readCreate,
@@ -54,7 +55,7 @@ export async function answerCreate(
 /** Nothing holds the body after this call: the answer may wait for the job for minutes, beside a thousand others. */
 async function accepted(service: PodService, request: FastifyRequest): Promise<TrackedPod> {
   try {
-    return await service.accept(read(readCreate, request));
+    return await service.accept(read(readCreate, request, bounds.podValues));
   } finally {
     letGo(request);
   }
@@ -134,8 +135,8 @@ function readOnce<T>(reader: (json: unknown) => Read<T>, request: FastifyRequest
 }
 
 /** @throws Refusal */
-function read<T>(reader: (json: unknown) => Read<T>, { body }: FastifyRequest): T {
-  return wellFormed(reader(jsonOf(body)));
+function read<T>(reader: (json: unknown) => Read<T>, { body }: FastifyRequest, values?: number): T {
+  return wellFormed(reader(jsonOf(body, values)));
 }
 
 /** @throws Refusal */

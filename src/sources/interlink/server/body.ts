@@ -6,10 +6,14 @@ import { Refusal } from '../refusal.ts';
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** The value in the body of a request; undefined: the request has no body. @throws Refusal */
-export function jsonOf(body: unknown): unknown {
+/**
+ * The value in the body of a request; undefined: the request has no body.
+ * @param values so many at most
+ * @throws Refusal
+ */
+export function jsonOf(body: unknown, values: number = bounds.bodyValues): unknown {
   if (!(body instanceof Uint8Array) || body.length === 0) return undefined;
-  requireShape(body);
+  requireShape(body, values);
   try {
     return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')) as unknown;
   } catch {
@@ -22,9 +26,9 @@ export function jsonOf(body: unknown): unknown {
  * Counts before anything is made of the text: 16 MiB of `[1,1,...` would become gigabytes of mistakes, and lists within lists would
  * use up the stack.
  */
-function requireShape(json: Uint8Array): void {
-  const { bodyValues, bodyDepth } = bounds;
-  let [values, depth] = [0, 0];
+function requireShape(json: Uint8Array, mostValues: number): void {
+  const { bodyDepth } = bounds;
+  let [commas, beginnings, depth] = [0, 0, 0];
   let inText = false;
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
@@ -34,13 +38,18 @@ function requireShape(json: Uint8Array): void {
       continue;
     }
     if (byte === quote) inText = true;
-    else if (byte === comma) values++;
-    else if (byte === openList || byte === openObject) depth++;
-    else if (byte === closeList || byte === closeObject) depth--;
+    else if (byte === comma) commas++;
+    else if (byte === openList || byte === openObject) {
+      beginnings++;
+      depth++;
+    } else if (byte === closeList || byte === closeObject) depth--;
     if (depth > bodyDepth)
       throw new Refusal(400, `the body has more than ${bodyDepth} lists and objects within each other`);
-    if (values > bodyValues)
-      throw new Refusal(413, `the body has more than ${bodyValues} values: ask for fewer Pods at once`);
+    if (Math.max(commas, beginnings) > mostValues)
+      throw new Refusal(
+        413,
+        `the body has more than ${mostValues} values: ask for fewer Pods at once, or give a Pod fewer`,
+      );
   }
 }
 

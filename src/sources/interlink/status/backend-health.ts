@@ -9,6 +9,14 @@ const down: ReadonlySet<string> = new Set([
   ...['credential-bad', 'credential-unknown'],
 ]);
 
+/** These come before the others in the reasons of a queue, and say nothing of its backend. */
+const first: ReadonlySet<string> = new Set(['queue-status', 'cric-status', 'paused', 'draining']);
+
+/** Whether the last pass of a queue knew all that lives on its backend: what the database does not have is nowhere then. */
+export function isListed(reasons: readonly Reason[]): boolean {
+  return !reasons.some(({ code }) => down.has(code) || first.has(code));
+}
+
 /** A daemon that starts has it for a moment. */
 const starting = 'not-listed';
 

@@ -12,7 +12,7 @@ import { statusOf, vanished } from './status.ts';
 import { UnknownPods } from './unknown-pods.ts';
 
 interface StatusParts {
-  readonly book: Pick<PodBook, 'get' | 'isDamaged'>;
+  readonly book: Pick<PodBook, 'get' | 'isDamaged' | 'isLacking'>;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Why the job of a Pod has not begun to be submitted. */
   readonly whyPending: (pod: TrackedPod) => string | undefined;
@@ -62,6 +62,8 @@ export class PodStatuses {
     // Its job may run on: any state would be a wrong one.
     if (book.isDamaged(identity.uid))
       return new Refusal(500, `the file of the Pod ${identity.uid} is damaged, and its job is left alone`);
+    if (book.isLacking(identity.uid))
+      return new Refusal(500, `the file of the Pod ${identity.uid} is missing, and its job is left alone`);
     const { containers, initContainers } = named.spec ?? {};
     const unknown = {
       ...identity,
@@ -92,6 +94,8 @@ export class PodStatuses {
     if (known !== undefined) return known;
     if (wait !== undefined && typeof facts?.batchId === 'string') return waitText(wait, facts.batchId);
     if (facts !== undefined && facts.status !== 'pending') return undefined;
+    if (facts === undefined && pod.hadJob)
+      return 'its job is looked for, since the database does not know it';
     return this.#parts.whyPending(pod);
   }
 }

@@ -227,6 +227,18 @@ describe('a Pod becomes a job', () => {
         '/pod/spec/containers/0/resources: memory is "1.5GiB", which is no amount; write such as 500m or 1.5Gi',
       ]);
     });
+    it('and not with more than any machine has, in one container or in all', () => {
+      expect(refusals(podData(resources({ memory: '8388607Pi' })))).to.deep.equal([
+        '/pod/spec/containers: the containers ask for 9.444731839839384e+21 of memory; a job may have 1000000000000000',
+      ]);
+      const containers = [
+        container('a', resources({ cpu: '60k' })),
+        container('b', resources({ cpu: '60k' })),
+      ];
+      expect(refusals(podData({}, { containers }))).to.deep.equal([
+        '/pod/spec/containers: the containers ask for 120000 of cpu; a job may have 100000',
+      ]);
+    });
     it('and names a resource that HTCondor has no request for', () => {
       expect(planned(podData(resources({ 'example.org/fpga': '1' }))).warnings).to.deep.equal([
         'container main: HTCondor is not asked for the resource example.org/fpga',

@@ -61,7 +61,7 @@ describe('the pace of the looks at Pods', () => {
 
   it('shows an end whose files come late within ten seconds', async () => {
     const pod = podOf('a');
-    pod.ending = { facts: { ...({} as NonNullable<TrackedPod['facts']>) }, since: 0 };
+    pod.ending = { facts: { ...({} as NonNullable<TrackedPod['facts']>) }, since: 0, heardAt: 0 };
     const times = await looks(pod, 1000);
     const pauses = times.map((time, index) => time - (times[index - 1] ?? 0));
     expect(Math.max(...pauses)).to.equal(10);
