@@ -179,12 +179,13 @@ function withoutValues(said: string, submitted: string): string {
   let lines = said.split('\n');
   for (const line of submitted.split('\n')) {
     const value = line.slice(line.indexOf('=') + 1);
-    // Of a list, or of an expression, a part may be shown.
-    for (const part of new Set([value, ...value.split(/[,"]/)].map((text) => text.trim()))) {
+    // Of a list, of an expression or of a text with macros a part may be shown, and limits are shown in small letters.
+    for (const part of new Set([value, ...value.split(/[,"]|\$\(\w+\)/)].map((text) => text.trim()))) {
       // No more of a line is read.
       const start = part.slice(0, longestLine);
-      if (rules.some(({ says }) => says.test(start)) || afterwards.test(start))
-        lines = lines.map((one) => (ownLine.test(one) ? one : one.replaceAll(part, '')));
+      if (!rules.some(({ says }) => says.test(start)) && !afterwards.test(start)) continue;
+      const shown = new RegExp(part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
+      lines = lines.map((one) => (ownLine.test(one) ? one : one.replaceAll(shown, '')));
     }
   }
   return lines.join('\n');

@@ -134,11 +134,13 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
     concurrency_limits: {
       fits: (value) => {
         const names = value.split(/[\s,]+/).filter((one) => one !== '');
-        const isName = (one: string) => /^[A-Za-z_][\w.]*(:(\d+(\.\d*)?|\.\d+))?$/.test(one);
+        const isName = (one: string) => /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?(:(\d+(\.\d*)?|\.\d+))?$/.test(one);
         return value.length <= longestText && names.length > 0 && names.every(isName);
       },
-      right: 'names with commas between them, each with ":" and a number or without',
+      right:
+        'names with commas between them, each of one or two parts with "." between, and with ":" and a number or without',
     },
+    nice_user: { fits: (value) => /^(true|false|yes|no|t|f|1|0)$/i.test(value), right: 'true or false' },
   };
 
 function formRefusal(key: string, value: string): string | undefined {

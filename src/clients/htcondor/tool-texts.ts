@@ -28,11 +28,14 @@ const mostJobs = 100_000;
 export function submittedJobs(stdout: string): JobId[] | undefined {
   const jobs: JobId[] = [];
   for (const line of stdout.split('\n').filter((line) => line.trim() !== '')) {
-    const [, cluster, first, last, lastProc] = /^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$/.exec(line) ?? [];
-    if (cluster === undefined || cluster !== last) return undefined;
-    if (jobs.length + Number(lastProc) - Number(first) >= mostJobs) return undefined;
-    for (let proc = Number(first); proc <= Number(lastProc); proc++)
-      jobs.push({ cluster: Number(cluster), proc });
+    const [, ...numbers] = /^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$/.exec(line) ?? [];
+    const [cluster, first, last, lastProc] = numbers.map(Number);
+    if (cluster === undefined || first === undefined || lastProc === undefined || cluster !== last)
+      return undefined;
+    // One more than a number that is not exact is that number again: a count up to it has no end.
+    if (![cluster, first, lastProc].every(Number.isSafeInteger)) return undefined;
+    if (jobs.length + lastProc - first >= mostJobs) return undefined;
+    for (let proc = first; proc <= lastProc; proc++) jobs.push({ cluster, proc });
   }
   return jobs.length === 0 ? undefined : jobs;
 }

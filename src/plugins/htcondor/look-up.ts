@@ -6,7 +6,7 @@ import {
   whereJobs,
   whereShort,
 } from '../../clients/htcondor/classad.ts';
-import { isHTCondorError } from '../../clients/htcondor/errors.ts';
+import { HTCondorError, isHTCondorError } from '../../clients/htcondor/errors.ts';
 import type { Ad } from '../../clients/htcondor/json-objects.ts';
 import { markedId } from '../../worker/marked.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
@@ -69,8 +69,14 @@ export async function inQueue(
   attributes: readonly string[] = followed,
 ): Promise<readonly Job[]> {
   const ask = (which: string, some: readonly string[]) =>
-    schedd.client.queueAs((ad) => jobOf(ad, true), which, some, signal);
+    schedd.client.queueAs((ad) => jobOf(ad, true) ?? unnamed(schedd), which, some, signal);
   return sparing(`${schedd.mine} && (${constraint})`, attributes, ask, ({ id }) => jobIdText(id));
+}
+
+/** Left out, a job would count as gone. */
+function unnamed({ submissionHost }: HTCondorSchedd): never {
+  const message = `the queue of ${submissionHost} answers with a job without a ClusterId and ProcId that are numbers`;
+  throw new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
 }
 
 /** The id of a job that may have none. */
@@ -87,6 +93,14 @@ export function whereWorkers(workerIds: readonly number[]): string {
 
 type Confirmed = Pick<Worker, 'workerId' | 'handle'>;
 
+/** The jobs of workers by their marks, and by the numbers that they were confirmed with: a mark may be edited, or be gone. */
+function whereConfirmed(workers: readonly Confirmed[]): string {
+  const marked = whereWorkers(workers.map(({ workerId }) => workerId));
+  const ids = workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
+  // What has no mark makes an error of the first, and HTCondor takes `error || true` for an error.
+  return ids.length === 0 ? marked : `(${whereJobs(ids)} || ${marked})`;
+}
+
 /** Jobs of workers in the queue, each with its worker. @param which of them @throws HTCondorError */
 export async function queuedOf(
   schedd: HTCondorSchedd,
@@ -95,11 +109,13 @@ export async function queuedOf(
   signal: AbortSignal,
   attributes: readonly string[] = followed,
 ): Promise<Parted<Job>> {
-  const workerIds = workers.map(({ workerId }) => workerId);
-  const constraint = `${whereWorkers(workerIds)} && ${which}`;
+  const constraint = `${whereConfirmed(workers)} && ${which}`;
   const jobs = await inQueue(schedd, constraint, signal, [...new Set([...attributes, 'Owner'])]);
   const marked = await withWorkers(schedd, jobs, { where: 'queue', constraint, workers }, signal);
-  return partedFor(schedd, workers, marked, signal);
+  // A schedd that was set up anew gives a number again, to the job of another worker.
+  const ids = new Set(workers.map(({ workerId }) => workerId));
+  const asked = marked.filter(({ workerId }) => workerId === undefined || ids.has(workerId));
+  return partedFor(schedd, workers, asked, signal);
 }
 
 /** The number of a job is the word of `condor_submit`, so the job that a worker was confirmed with is ours, whosever it is. */
@@ -160,7 +176,7 @@ async function withWorkers(
   signal: AbortSignal,
 ): Promise<Job[]> {
   const ids = new Set(asked.workers.map(({ workerId }) => workerId));
-  const confirmed = new Set(asked.workers.map(({ handle }) => handle?.batchID));
+  const confirmed = new Map(asked.workers.map(({ handle, workerId }) => [handle?.batchID, workerId]));
   const workers = new Map<string, number>();
   const evaluated = (constraint: string, limit: number) => {
     const attributes = ['ClusterId', 'ProcId', marks.worker];
@@ -184,10 +200,15 @@ async function withWorkers(
     });
     for (const [cluster = '', proc = '', mark = ''] of values) {
       const workerId = markedId(mark.replaceAll('"', ''));
-      if (workerId !== undefined && ids.has(workerId)) workers.set(`${cluster}.${proc}`, workerId);
+      const id = `${cluster}.${proc}`;
+      if (workerId !== undefined && (ids.has(workerId) || confirmed.has(id))) workers.set(id, workerId);
     }
   }
-  return jobs.map((job) => ({ ...job, workerId: job.workerId ?? workers.get(jobIdText(job.id)) }));
+  return jobs.map((job) => {
+    const id = jobIdText(job.id);
+    // The mark of another worker says more than a number.
+    return { ...job, workerId: job.workerId ?? workers.get(id) ?? confirmed.get(id) };
+  });
 }
 
 export interface LookedUp {

@@ -360,6 +360,7 @@ export class HTCondorMonitor implements Monitor {
     const how = {
       heldTimeout,
       queued: job.queued,
+      ...(job.queuedAt !== undefined && { queuedAt: job.queuedAt }),
       ...(payloadType !== undefined && { payloadType }),
       ...elementOf(job.ce),
     };

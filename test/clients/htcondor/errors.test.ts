@@ -103,6 +103,22 @@ describe('errors of the commands of HTCondor', () => {
         ).to.equal('condor-submit-wrong');
       });
 
+    for (const [title, value, shown] of [
+      ['in small letters', 'ok:1, Not Authorized.b.C', 'not authorized.b.c'],
+      ['with what a macro of ours stands for', '"$(DOLLAR) not authorized"', '"$ not authorized"'],
+      [
+        'with the number of the job',
+        '"$(ProcId) MAX_JOBS_PER_OWNER exceeded"',
+        '"0 MAX_JOBS_PER_OWNER exceeded"',
+      ],
+    ] as const)
+      it(`also where condor_submit shows them ${title}`, () => {
+        const said = `ERROR: Invalid value '${shown}'\n`;
+        expect(failureOf(called('condor_submit', `x = ${value}\nqueue\n`), said, '').code).to.equal(
+          'condor-submit-wrong',
+        );
+      });
+
     it('but words of HTCondor itself count, also where a value has the same', () => {
       const text = (word: string) => called('condor_submit', `+Note = "${word}"\nqueue\n`);
       for (const said of [

@@ -299,6 +299,15 @@ describe('commands of a submit description that a third party writes', () => {
       'a bracket that is not closed': ['concurrency_limits_expr = (1', /"\(" is not closed$/],
       'a wrong order': ['prio = high', /its value is "high"; it must be a whole number$/],
       'no signal': ['kill_sig = SIGFOO', /it must be the name of a signal, as SIGTERM$/],
+      'a limit whose name has no second part': [
+        'concurrency_limits = Authorization..c',
+        /it must be names with commas between them/,
+      ],
+      'a limit whose name has three parts': [
+        'concurrency_limits = ok:1, X.y.Cedar:6001',
+        /it must be names with commas between them/,
+      ],
+      'what is no truth': ['nice_user = "$ not authorized"', /it must be true or false$/],
       'no names of limits': ['concurrency_limits = 1 2', /it must be names with commas between them/],
       'a group of its own for each job': [
         'accounting_group = $(ClusterId).$(ProcId)',
@@ -437,6 +446,7 @@ describe('commands of a submit description that a third party writes', () => {
         'require_gpus = regexp("A100", DeviceName) && Capability >= 7.5',
         'rank = my . RequestMemory + Target . Memory * 2.',
         'kill_sig = sigterm',
+        'nice_user = True',
         'concurrency_limits = XSW:2, xsw.a:.5 other,',
         `requirements = ${Array.from({ length: 70 }, (_, at) => `(TARGET.Machine != "b7s${at}p1.cern.ch")`).join(' && ')}`,
         'rank = regexp("^b(6|7)[0-9]+\\\\.", Machine) ? {1, 2}[1] : 0',

@@ -7,6 +7,7 @@ import {
   inQueue,
   lookUp,
   portions,
+  queuedOf,
   whereWorkers,
 } from '../../../src/plugins/htcondor/look-up.ts';
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
@@ -378,4 +379,58 @@ describe('jobs of other users that have the marks of workers', () => {
     const { unsaid } = await lookUp(schedd, workers, signal, { history: true });
     expect(unsaid.get(1)?.message).to.contain('condor_ping does not say').and.to.contain('away');
   });
+});
+
+describe('the job that a worker was confirmed with', () => {
+  const { signal } = new AbortController();
+  const confirmed = workerOf(1, { handle: { batchID: '7.0', submissionHost: 'S' } });
+
+  /** A schedd that finds its only job by its number. @param values what HTCondor says when it is asked for its mark */
+  function scheddOf(ad: Ad, values: readonly (readonly string[])[] = []): HTCondorSchedd {
+    const isAsked = (constraint: string) => constraint.includes('ClusterId == 7 ');
+    const client = {
+      queueAs: async (read: (ad: Ad) => unknown, constraint: string) =>
+        isAsked(constraint) ? [read({ ProcId: 0, ClusterId: 7, JobStatus: 2, Owner: 'pilot', ...ad })] : [],
+      history: async () => [],
+      evaluated: async () => values,
+    };
+    return { client, mine: 'true', owners: anyOwner, submissionHost: 'S' } as never;
+  }
+  const idsOf = async (schedd: HTCondorSchedd) => {
+    const { jobs } = await lookUp(schedd, [confirmed], signal, { history: true });
+    return [...jobs].map(([workerId, [job]]) => `${workerId}: ${job?.id.cluster ?? 'none'}`);
+  };
+
+  const rows: readonly (readonly [
+    title: string,
+    ad: Ad,
+    values: readonly (readonly string[])[],
+    found: string[],
+  ])[] = [
+    ['is its job', { [marks.worker]: '1' }, [], ['1: 7']],
+    ['is its job though its mark became a number', { [marks.worker]: 1 }, [['7', '0', '1']], ['1: 7']],
+    ['is its job though its mark is gone', {}, [['7', '0', 'undefined']], ['1: 7']],
+    ['is another one where it has the mark of another worker', { [marks.worker]: '2' }, [], []],
+    [
+      'is another one where its mark is an expression of that',
+      { [marks.worker]: '/Expr(strcat("2"))/' },
+      [['7', '0', '"2"']],
+      [],
+    ],
+  ];
+  for (const [title, ad, values, found] of rows)
+    it(`hole 5: ${title}`, async () => {
+      expect(await idsOf(scheddOf(ad, values))).to.deep.equal(found);
+    });
+
+  it('hole 5: is not ended where its number is that of another worker now', async () => {
+    const other = scheddOf({ [marks.worker]: '/Expr(strcat("2"))/' }, [['7', '0', '"2"']]);
+    expect(await queuedOf(other, [confirmed], 'true', signal)).to.deep.equal({ ours: [], others: [] });
+  });
+
+  for (const ad of [{ ProcId: '0' }, { ProcId: undefined }, { ClusterId: null }] as Ad[])
+    it(`hole 5: makes the answer a wrong one where a job of it has ${JSON.stringify(ad)}: it would count as gone`, async () => {
+      const error = await rejection(idsOf(scheddOf({ [marks.worker]: '1', ...ad })));
+      expect(error).to.have.property('code', 'condor-answer');
+    });
 });

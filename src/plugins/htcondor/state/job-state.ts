@@ -14,6 +14,8 @@ export interface StateOptions {
   readonly payloadType?: string;
   /** It is in the queue, where a removed job stays until nothing of it lives. Default: no. */
   readonly queued?: boolean;
+  /** When it was submitted, by HTCondor's clock, s. */
+  readonly queuedAt?: number;
   /** Endpoint of the CE that the job was sent to. */
   readonly computingElement?: string;
 }
@@ -154,9 +156,8 @@ export function stateOf(
   const { status, native } = row;
   const over = status === 'finished' || status === 'failed' || status === 'cancelled';
   const host = nodeOf(ad);
-  const startTime = msOf(ad.JobStartDate) ?? msOf(ad.JobCurrentStartDate);
   const isCompleted = completed(ad, queued);
-  const endTime = (isCompleted ? msOf(ad.CompletionDate) : undefined) ?? msOf(ad.EnteredCurrentStatus);
+  const { startTime, endTime } = timesOf(ad, { over, isCompleted, now, queuedAt: options.queuedAt });
   const detail = { ...detailOf(ad), ...(native === 'removing' && { Removing: whyRemoving(ad) }) };
   const common = {
     workerId,
@@ -173,13 +174,34 @@ export function stateOf(
     ...common,
     status: rule?.status ?? status,
     ...(exitCode !== undefined && { exitCode }),
-    ...(over && endTime !== undefined && { endTime }),
+    ...(endTime !== undefined && { endTime }),
     ...(status === 'failed' && { error: failureOf(ad, options) }),
     ...(status === 'cancelled' && {
       error: rule === undefined ? removalOf(ad) : { code: rule.code, message: heldText(lastHoldOf(ad)) },
     }),
   };
   return native === 'held' ? judgeHold(ad, observation, options, now) : { observation };
+}
+
+interface Judging {
+  readonly over: boolean;
+  readonly isCompleted: boolean;
+  /** ms UTC. */
+  readonly now: number;
+  readonly queuedAt: number | undefined;
+}
+
+/**
+ * The clock of a schedd may be wrong, and an attribute edited: no job has ended before it was submitted and began, or later than now. Where
+ * all times are ahead, the time for which it ran stays.
+ */
+function timesOf(ad: JobAd, { over, isCompleted, now, queuedAt }: Judging) {
+  const startTime = msOf(ad.JobStartDate) ?? msOf(ad.JobCurrentStartDate);
+  const told = (isCompleted ? msOf(ad.CompletionDate) : undefined) ?? msOf(ad.EnteredCurrentStatus);
+  if (!over || told === undefined) return { startTime, endTime: undefined };
+  const endTime = Math.max(told, startTime ?? 0, msOf(queuedAt) ?? 0);
+  const ahead = Math.max(0, endTime - now);
+  return { startTime: startTime === undefined ? undefined : startTime - ahead, endTime: endTime - ahead };
 }
 
 function judgeHold(ad: JobAd, observation: Observation, options: StateOptions, now: number): JobState {

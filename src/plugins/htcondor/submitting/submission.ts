@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import { type JobId, jobIdText } from '../../../clients/htcondor/classad.ts';
-import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
+import { type HTCondorError, isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker, WorkerError, WorkerToStart } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
@@ -228,14 +228,47 @@ export class Submission {
       }
       const reason = toReason(error);
       if (isHTCondorError(error, 'condor-refused')) await this.#sendInHalves(workers, to, reason);
-      else if (isHTCondorError(error) && !error.maybeDone)
-        this.#reject(
-          workers,
-          reason,
-          error.code === 'condor-submit-wrong' && (await this.#takesWithout(workers, to)),
-        );
+      else if (isHTCondorError(error) && (await this.#isOfPayload(error, description, workers, to)))
+        this.#reject(workers, { ...reason, code: 'condor-submit-wrong' }, true);
+      else if (isHTCondorError(error) && !error.maybeDone) this.#reject(workers, reason);
       else
         for (const { workerId } of workers) this.#outcomes.set(workerId, { kind: 'unknown', error: reason });
+    }
+  }
+
+  /**
+   * Whether `condor_submit` cannot read these commands of a payload, and would without them: then it sent nothing, and would refuse them again; the
+   * fault says nothing of the template or the schedd. Its words do not decide that, since they may be the user's.
+   */
+  async #isOfPayload(
+    error: HTCondorError,
+    description: string,
+    workers: readonly WorkerToStart[],
+    to: Target,
+  ): Promise<boolean> {
+    // A text that cannot be read fails at once.
+    if (error.code === 'condor-timeout') return false;
+    const isSaid = error.code === 'condor-submit-wrong' && !error.maybeDone;
+    const isUnreadable = () => this.#isUnreadable(description, workers, to);
+    if (!isSaid && !(await isUnreadable())) return false;
+    if (!(await this.#takesWithout(workers, to))) return false;
+    // What failed for a passing reason does not fail again, and this is for good.
+    return isSaid || isUnreadable();
+  }
+
+  async #isUnreadable(
+    description: string,
+    [worker]: readonly WorkerToStart[],
+    { directory, template: { environment } }: Target,
+  ): Promise<boolean> {
+    if (Object.keys(worker?.payload?.submit ?? {}).length === 0) return false;
+    const { schedd, signal } = this.#parts;
+    try {
+      await schedd.client.dryRun(description, { directory, environment }, signal);
+      return false;
+    } catch (error) {
+      // One that has no end says nothing of the text.
+      return isHTCondorError(error) && error.code !== 'condor-timeout';
     }
   }
 
@@ -274,10 +307,7 @@ export class Submission {
     }
   }
 
-  /**
-   * Whether `condor_submit` takes the text of these workers without the commands of their payload: then it refused these, and would again; the fault
-   * says nothing of the template or the schedd, and other workers of the queue do not wait for it.
-   */
+  /** Whether `condor_submit` takes the text of these workers without the commands of their payload. */
   async #takesWithout(
     [worker]: readonly WorkerToStart[],
     { directory, template, ce }: Target,

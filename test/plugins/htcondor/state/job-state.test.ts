@@ -198,6 +198,31 @@ describe('what a job of HTCondor means', () => {
     expect(observation?.error?.message).to.equal('ended by signal 9 (SIGKILL)');
   });
 
+  for (const [what, ad, queuedAt, expected] of [
+    ['long before its start', { JobStartDate: s - 100, CompletionDate: 5 }, undefined, [-100, -100]],
+    ['before its submission, without a start', { CompletionDate: 5 }, s - 70, [undefined, -70]],
+    ['before its submission, which is ahead', { CompletionDate: 5 }, s + 70, [undefined, 0]],
+    [
+      'in the future, by a clock that is ahead',
+      { JobStartDate: s + 900, CompletionDate: s + 1000 },
+      s + 800,
+      [-100, 0],
+    ],
+    [
+      'in the future, after a start that is past',
+      { JobStartDate: s - 9, CompletionDate: s + 1 },
+      s - 9,
+      [-10, 0],
+    ],
+  ] as const satisfies readonly (readonly [string, JobAd, number | undefined, readonly unknown[]])[])
+    it(`has an end between its submission, its start and now where HTCondor tells one ${what}`, () => {
+      const ended = { JobStatus: 4, ExitBySignal: false, ExitCode: 0, ...ad };
+      const found = stateOf(1, ended, now, { ...options, ...(queuedAt !== undefined && { queuedAt }) });
+      const { startTime, endTime } = found?.observation ?? {};
+      const seconds = (ms: number | undefined) => (ms === undefined ? undefined : (ms - now) / 1000);
+      expect([seconds(startTime), seconds(endTime)]).to.deep.equal(expected);
+    });
+
   it('puts exit statuses into words where the queue names the payload', () => {
     const ad = { JobStatus: 4, ExitCode: 80, ExitBySignal: false };
     const found = stateOf(1, ad, now, { ...options, payloadType: 'atlas_pilot_wrapper' });
