@@ -67,6 +67,17 @@ onEachDatabase('what limits count in the database', (database) => {
     expect(await store.load.alive(["A' OR 1=1 --"])).to.deep.equal([]);
   });
 
+  it('is there also where users asked for more memory than an integer of the database can count', async () => {
+    const minRamCount = Number.MAX_SAFE_INTEGER;
+    const rows = Array.from({ length: 1025 }, (_, at) =>
+      workerOf(at + 1, { queue: 'A', computingSite: 'A', requirements: { ...requirements, minRamCount } }),
+    );
+    await store.workers.insert(rows, 'pending', 10, 'submitter');
+    const [found] = await store.load.alive(['A']);
+    expect(found).to.deep.include({ workers: 1025, cores: 1025 });
+    expect(found?.memory).to.be.closeTo(1025 * minRamCount, 1e6);
+  });
+
   it('is the running ones that started before a moment', async () => {
     await worker('A', 'running', { startTime: 100 });
     await worker('A', 'running', { startTime: 200 });

@@ -61,6 +61,8 @@ export class StepperSite {
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
   /** Names of the HTCJobs that were read. */
   readonly reads: string[] = [];
+  /** The server gives no answer to a read of a HTCJob. */
+  readFails = false;
   /** Names of the Secrets that were read. */
   readonly secretReads: string[] = [];
   readonly notes: Note[] = [];
@@ -93,6 +95,8 @@ export class StepperSite {
         const name = path.split('/').at(-1) ?? '';
         if (path.includes('/htcjobs/')) {
           this.reads.push(name);
+          if (this.readFails)
+            throw new KubernetesError({ code: 'kubernetes-unreachable', message: path, maybeDone: false });
           const object = this.#objects.get(name);
           if (object !== undefined) return object;
         } else this.secretReads.push(name);

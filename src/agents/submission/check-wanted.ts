@@ -50,8 +50,13 @@ export function whatIsWrong(request: unknown): string | undefined {
   return requirements === undefined ? undefined : whatIsWrongWithNeeds(requirements);
 }
 
-/** The needs that a request may have of its own, and the least number of each. */
-const numbers = { nCore: 1, minRamCount: 0, maxDiskCount: 0, maxWalltime: 0 } as const;
+/** The needs that a request may have of its own, and the bounds of each: no machine has a PB of memory, and databases add them up. */
+const numbers = {
+  nCore: { least: 1, most: 1_000_000 },
+  minRamCount: { least: 0, most: 1_000_000_000 },
+  maxDiskCount: { least: 0, most: 1_000_000_000_000 },
+  maxWalltime: { least: 0, most: Number.MAX_SAFE_INTEGER },
+} as const;
 const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'] as const;
 
 function whatIsWrongWithNeeds(needs: unknown): string | undefined {
@@ -59,9 +64,10 @@ function whatIsWrongWithNeeds(needs: unknown): string | undefined {
   for (const [name, value] of Object.entries(needs)) {
     if (value === undefined) continue;
     if (name in numbers) {
-      const least = numbers[name as keyof typeof numbers];
+      const { least, most } = numbers[name as keyof typeof numbers];
       if (!isCount(value) || value < least)
         return `${name} is ${shown(value)}: it must be a whole number of ${least} or more`;
+      if (value > most) return `${name} is ${shown(value)}: it must be a whole number of ${most} or less`;
     } else if ((texts as readonly string[]).includes(name)) {
       if (!isText(value))
         return `${name} is ${shown(value)}: it must be a text of 1 to ${longestText} characters`;

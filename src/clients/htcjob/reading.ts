@@ -8,7 +8,15 @@ import { ThresherError } from '../../worker/errors.ts';
 import { clientOf } from './client.ts';
 import { type HtcJobOptions as Options, HtcJobOptions } from './options.ts';
 import { attemptOf } from './numbers.ts';
-import { apiVersion, fieldManager, type HtcJob, htcJobKind, htcJobs, type HtcJobStatus } from './resource.ts';
+import {
+  apiVersion,
+  countingStatus,
+  fieldManager,
+  type HtcJob,
+  htcJobKind,
+  htcJobs,
+  type HtcJobStatus,
+} from './resource.ts';
 
 export interface ReaderParts {
   readonly clock: Clock;
@@ -56,7 +64,7 @@ export class HtcJobReader {
     const wanted = namespace === undefined ? (namespaces.length > 0 ? namespaces : [undefined]) : [namespace];
     const found = await Promise.all(
       [...new Set(wanted)].map((one) => {
-        const record = (object: KubernetesObject) => withoutSource(object as HtcJob);
+        const record = (object: KubernetesObject) => withoutSource(counting(object as HtcJob));
         return this.#client.list(collectionPath(htcJobs, one), { signal }, record);
       }),
     );
@@ -121,7 +129,7 @@ export class HtcJobReader {
 
   async #get(namespace: string, name: string, signal: AbortSignal): Promise<readonly HtcJob[]> {
     try {
-      return [(await this.#client.get(objectPath(htcJobs, namespace, name), { signal })) as HtcJob];
+      return [counting((await this.#client.get(objectPath(htcJobs, namespace, name), { signal })) as HtcJob)];
     } catch (error) {
       if (isKubernetesError(error, 'kubernetes-not-found')) return [];
       throw error;
@@ -132,6 +140,12 @@ export class HtcJobReader {
 /** Number of the job that an origin is an attempt of. */
 export function jobNumberOf(index: number): number {
   return attemptOf(index).number;
+}
+
+/** With its status as it counts. */
+function counting({ status: written, ...others }: HtcJob): HtcJob {
+  const status = countingStatus({ status: written });
+  return { ...others, ...(status && { status }) };
 }
 
 /** kubectl keeps the script a second time, in an annotation. */

@@ -2,7 +2,7 @@
  * HTCJob as the API server keeps it: `htcjobs.htc.cern.ch`, version v1alpha1. The schema of the CRD (`crd.ts`) admits nothing
  * else, but for objects that were stored under an older schema: see `flawOf`.
  */
-import type { KubernetesObject, ObjectMeta } from '../kubernetes/objects.ts';
+import { type KubernetesObject, type ObjectMeta, presentIn } from '../kubernetes/objects.ts';
 import type { Resource } from '../kubernetes/paths.ts';
 
 export const htcJobs: Resource = { group: 'htc.cern.ch', version: 'v1alpha1', resource: 'htcjobs' };
@@ -23,6 +23,8 @@ export type Runtime = (typeof runtimes)[number];
 
 /** The most jobs that one resource may ask for. */
 export const mostJobs = 10_000;
+/** Texts of a command: its field has no schema, and 1.5 MB have room for half a million. */
+const mostArguments = 100_000;
 /** Longest id of a job in a status, characters. */
 export const longestJobId = 1024;
 
@@ -151,7 +153,7 @@ export interface HtcJobMeta extends ObjectMeta {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly generation?: number;
-  readonly finalizers?: readonly string[];
+  readonly finalizers?: readonly string[] | null;
 }
 
 export interface HtcJob extends KubernetesObject {
@@ -233,6 +235,18 @@ export function countingSpec(spec: HtcJobSpec): HtcJobSpec {
   return { ...(Object.fromEntries(others) as unknown as HtcJobSpec), ...decidingOf(spec) };
 }
 
+/** Lists of objects in a status. */
+const lists: ReadonlySet<string> = new Set(['conditions', 'returnCodes'] satisfies (keyof HtcJobStatus)[]);
+
+/** A status as it counts: another writer, or an older schema, may have left nulls, which are as absent, in a list of objects, too. */
+export function countingStatus({ status }: { readonly status?: unknown }): HtcJobStatus | undefined {
+  if (typeof status !== 'object' || status === null) return undefined;
+  const counting = Object.entries(status as Readonly<Record<string, unknown>>)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => [name, lists.has(name) ? presentIn(value as unknown[]) : value] as const);
+  return Object.fromEntries(counting);
+}
+
 /** A sentence on the first of these fields that does not count as it is; undefined where all do. */
 export function misfitOf(spec: HtcJobSpec): string | undefined {
   for (const [name, { right, use }] of Object.entries(deciding)) {
@@ -250,6 +264,8 @@ export function flawOf({ spec }: { readonly spec?: unknown }): string | undefine
   if (typeof image !== 'string') return 'spec.script.image is no text; write the name of the image there';
   if (typeof command !== 'string' && !isListOfTexts(command))
     return 'spec.script.command is neither a text nor a list of texts; write the program there';
+  if (command.length > mostArguments && typeof command !== 'string')
+    return `spec.script.command has ${command.length} texts, and may have ${mostArguments}; write long lists into the script`;
   const counts = Object.entries({ 'spec.queue': queue, 'spec.script.queue': former });
   const wrong = counts.find(([, count]) => !isJobCount(count))?.[0];
   return wrong === undefined
@@ -257,7 +273,7 @@ export function flawOf({ spec }: { readonly spec?: unknown }): string | undefine
     : `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
 }
 
-function isListOfTexts(value: unknown): boolean {
+function isListOfTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 

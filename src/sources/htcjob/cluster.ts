@@ -1,6 +1,6 @@
 import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
-import type { KubernetesObject } from '../../clients/kubernetes/objects.ts';
+import { type KubernetesObject, presentIn } from '../../clients/kubernetes/objects.ts';
 import { objectPath } from '../../clients/kubernetes/paths.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import {
@@ -59,7 +59,7 @@ export class HtcJobCluster {
   /** All of them, as they are now: a change of the version that was seen fails where they are others. Undefined where the HTCJob is gone. */
   async #finalizersOf(meta: Meta, signal: AbortSignal): Promise<readonly string[] | undefined> {
     const found = await this.read(meta, signal);
-    return found?.metadata.finalizers ?? (found && []);
+    return found && presentIn(found.metadata.finalizers);
   }
 
   /** Server-side apply: fields of other writers stay, and those of ours that another writer took are taken back. */

@@ -1,5 +1,6 @@
 import {
   countingSpec,
+  countingStatus,
   decidingOf,
   flawOf,
   finalizer,
@@ -11,6 +12,7 @@ import {
   type JobOutput,
   misfitOf,
 } from '../../clients/htcjob/resource.ts';
+import { presentIn } from '../../clients/kubernetes/objects.ts';
 
 /** Longest spec that stays in memory as a whole, characters: tens of thousands of HTCJobs may wait, and a spec may have 1.5 MB. */
 const longestKept = 4096;
@@ -51,22 +53,23 @@ export interface Followed {
  * have 1 MB, a second and a third time in annotations and managed fields.
  */
 export function kept(object: HtcJob): Followed {
-  const { metadata, spec, status } = object;
+  const { metadata, spec } = object;
+  const status = countingStatus(object);
   const { namespace, name, uid, resourceVersion, generation, finalizers } = metadata;
   const { creationTimestamp, deletionTimestamp } = metadata;
   const flaw = flawOf(object);
   const misfit = flaw === undefined ? misfitOf(spec) : undefined;
-  const isOpen = status?.completionTime === undefined && deletionTimestamp === undefined;
+  const isOpen = !status?.completionTime && !deletionTimestamp;
   return {
     metadata: {
       namespace,
       name,
       uid,
       resourceVersion,
-      ...(generation !== undefined && { generation }),
+      ...(generation != null && { generation }),
       ...finalizersOf(finalizers),
-      ...(creationTimestamp !== undefined && { creationTimestamp }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+      ...(creationTimestamp && { creationTimestamp }),
+      ...(deletionTimestamp && { deletionTimestamp }),
     },
     spec: flaw === undefined ? followed(spec) : emptySpec,
     ...(status !== undefined && { status }),
@@ -78,9 +81,10 @@ export function kept(object: HtcJob): Followed {
 }
 
 function finalizersOf(
-  finalizers: readonly string[] | undefined,
+  written: readonly string[] | null | undefined,
 ): Pick<FollowedMeta, 'finalizers' | 'hasMoreFinalizers'> {
-  if (finalizers === undefined) return {};
+  if (!written) return {};
+  const finalizers = presentIn(written);
   const { count, length } = mostFinalizers;
   if (finalizers.length <= count && finalizers.join('').length <= length) return { finalizers };
   return { finalizers: finalizers.filter((one) => one === finalizer), hasMoreFinalizers: true };
@@ -109,17 +113,23 @@ export function isLong(size: number): boolean {
  * @param upTo counted no further than this
  */
 export function sizeOf(parts: unknown, upTo = Infinity): number {
-  let size = 0;
+  let size = perValue;
   const open = [parts];
-  while (open.length > 0 && size <= upTo) {
-    const part = open.pop();
-    size += perValue;
+  for (let part = open.pop(); size <= upTo; part = open.pop()) {
     if (typeof part === 'string') size += part.length;
-    if (typeof part !== 'object' || part === null) continue;
-    for (const [name, value] of Object.entries(part)) {
-      size += name.length;
-      open.push(value);
+    // A list may have half a million values: it is left where the size is known, and no list of its entries is made.
+    else if (Array.isArray(part)) {
+      for (const value of part as unknown[]) {
+        if ((size += perValue) > upTo) return size;
+        open.push(value);
+      }
+    } else if (typeof part === 'object' && part !== null) {
+      for (const [name, value] of Object.entries(part)) {
+        size += perValue + name.length;
+        open.push(value);
+      }
     }
+    if (open.length === 0) break;
   }
   return size;
 }

@@ -52,10 +52,10 @@ export class Notices {
   ): HtcJobStatus | undefined {
     const { since, said } = tracked.deletion ?? { since: at.monotonic, said: undefined };
     tracked.deletion = { since, said };
-    if (tracked.status === undefined || at.monotonic - since < deletionSays.first) return undefined;
+    if (at.monotonic - since < deletionSays.first) return undefined;
     if (said !== undefined && at.monotonic - said < deletionSays.again) return undefined;
     tracked.deletion = { since, said: at.monotonic };
-    return whileDeleting(tracked.status, left, at.now);
+    return whileDeleting(tracked.status ?? {}, left, at.now);
   }
 
   /** @returns whether it was not said before */

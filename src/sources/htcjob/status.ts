@@ -78,7 +78,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
     ...(failedRanges !== undefined && { failedIndexes: failedRanges }),
     ...(generation !== undefined && { observedGeneration: generation }),
     ...(started !== undefined && { startTime: started }),
-    ...(isOver && { completionTime: before?.completionTime ?? isoSeconds(latest(jobs) ?? now) }),
+    ...(isOver && { completionTime: before?.completionTime || completionOf(jobs, started, now) }),
   };
 }
 
@@ -219,7 +219,7 @@ function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly Ht
 
 /** An end has one reason for good. */
 function failedBefore(before: HtcJobStatus | undefined): HtcJobCondition | undefined {
-  if (before?.completionTime === undefined) return undefined;
+  if (!before?.completionTime) return undefined;
   return before.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
 }
 
@@ -253,6 +253,12 @@ function earliest(jobs: readonly Judged[]): number | undefined {
 function latest(jobs: readonly Judged[]): number | undefined {
   const all = times(jobs, ({ endTime }) => endTime);
   return all.length === 0 ? undefined : Math.max(...all);
+}
+
+/** The end times are by clocks of others: none counts that is before the start, or in the future. */
+function completionOf(jobs: readonly Judged[], started: string | undefined, now: number): string {
+  const ended = Math.min(latest(jobs) ?? now, now);
+  return isoSeconds(Math.max(ended, Date.parse(started ?? '') || ended));
 }
 
 /** Why a resource ends before its jobs do. */

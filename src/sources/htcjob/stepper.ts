@@ -236,13 +236,13 @@ export class Stepper {
   }
 
   /**
-   * thresher itself lets a HTCJob go, once its jobs have ended. Where another client took the finalizer away, the watch says that it was deleted.
-   * A server that merely does not have it may be another one at the same address, or have had its etcd restored: nobody deleted anything.
+   * thresher itself lets a HTCJob go, once its jobs have ended. Where another client took the finalizer away, the watch says that it was deleted,
+   * and the server that it is not there: one word of a watch ends nothing. A server that merely does not have it may be another one at the same address, or have had its etcd restored: nobody deleted anything.
    */
   async #lose(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     this.#parts.asking.stop(tracked, true);
-    if (tracked.isDeleted || tracked.isDeleting) return this.#endLost(tracked);
-    if (!tracked.isMissing) return this.#findAgain(tracked, signal);
+    if (tracked.isDeleting) return this.#endLost(tracked);
+    if (tracked.isDeleted || !tracked.isMissing) return this.#findAgain(tracked, signal);
     if (tracked.isClaimedBy(this.#parts.factoryId)) await this.#parts.leaveBehind();
     // It may have come back meanwhile.
     if (!tracked.isGone) return 0;
@@ -251,12 +251,16 @@ export class Stepper {
     return undefined;
   }
 
-  /** A request did not find it, and the watch tells nothing: a server behind the others answered, or the watch is one. */
+  /**
+   * Either a request or the watch alone says that it is gone: a server behind the others answered, or the watch is one. What it is now
+   * decides, and while nothing answers it is asked for again.
+   */
   async #findAgain(tracked: Tracked, signal: AbortSignal): Promise<Next> {
+    const { isDeleted, isMissing } = tracked;
     const object = await this.#parts.cluster.read(tracked.meta, signal);
     // The watch may have told of it meanwhile.
-    if (!tracked.isGone || tracked.isDeleted || tracked.isMissing) return 0;
-    if (object === undefined) return looks.failed;
+    if (!tracked.isGone || tracked.isDeleted !== isDeleted || tracked.isMissing !== isMissing) return 0;
+    if (object === undefined) return isDeleted ? this.#endLost(tracked) : looks.failed;
     tracked.update(kept(object), true);
     return 0;
   }

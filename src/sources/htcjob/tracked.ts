@@ -131,7 +131,7 @@ export class Tracked {
     }
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
-    this.isDeleting = metadata.deletionTimestamp !== undefined;
+    this.isDeleting = Boolean(metadata.deletionTimestamp);
     this.status = status;
     this.flaw = object.flaw;
     this.misfit = object.misfit;
@@ -191,7 +191,7 @@ export class Tracked {
   }
 
   get isFinished(): boolean {
-    return this.status?.completionTime !== undefined;
+    return Boolean(this.status?.completionTime);
   }
 
   /** Whether another writer changed the counts of a finished one, which its numbers of ended jobs contradict. */
@@ -246,12 +246,18 @@ export class Tracked {
     return started + activeDeadlineSeconds * 1000;
   }
 
-  /** When it is to be deleted, ms UTC. */
+  /** When it is to be deleted, ms UTC. It counts from when its end was written down here: the end itself is by clocks of others. */
   get endOfLife(): number | undefined {
     const { ttlSecondsAfterFinished } = this.spec;
-    const ended = Date.parse(this.status?.completionTime ?? '');
+    const { completionTime = '', conditions = [] } = this.status ?? {};
+    const ended = Date.parse(completionTime);
     if (ttlSecondsAfterFinished === undefined || Number.isNaN(ended)) return undefined;
-    return ended + ttlSecondsAfterFinished * 1000;
+    const written = conditions.flatMap(({ type, status, lastTransitionTime }) =>
+      (type === 'Complete' || type === 'Failed') && status === 'True'
+        ? Date.parse(lastTransitionTime) || []
+        : [],
+    );
+    return Math.max(ended, ...written) + ttlSecondsAfterFinished * 1000;
   }
 
   hear(news: WorkerNews): void {

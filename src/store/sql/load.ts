@@ -17,9 +17,11 @@ export class SqlLoadStore implements LoadStore {
   }
 
   async alive(queues: readonly string[]): Promise<LoadRow[]> {
+    // A sum of integers that users wrote may be larger than any: SQLite would refuse the whole answer.
     const result = await sql<LoadRow>`
       SELECT queue, status, resource_type AS "resourceType", job_type AS "jobType",
-        count(*) AS workers, sum(n_core) AS cores, sum(min_ram_count) AS memory
+        count(*) AS workers, sum(CAST(n_core AS double precision)) AS cores,
+        sum(CAST(min_ram_count AS double precision)) AS memory
       FROM workers
       WHERE instance = ${this.#instance} AND queue IN (${this.#dialect.values(queues, 'text')})
         AND ${alive}

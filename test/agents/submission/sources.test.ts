@@ -504,6 +504,11 @@ describe('sources of a queue', () => {
       ['a uid that is too long', { origin: { uid: 'u'.repeat(513), index: 0 } }, '513'],
       ['a group that is no text', { origin: { uid: 'a', index: 0 }, groupId: 7 }, 'groupId'],
       ['half a core', { origin: { uid: 'a', index: 0 }, requirements: { nCore: 0.5 } }, 'nCore'],
+      [
+        'more memory than any machine has',
+        { origin: { uid: 'a', index: 0 }, requirements: { minRamCount: 1_000_000_001 } },
+        'minRamCount is 1000000001: it must be a whole number of 1000000000 or less',
+      ],
       ['a need that there is not', { origin: { uid: 'a', index: 0 }, requirements: { gpus: 1 } }, 'gpus'],
       ['a payload that is no object', { origin: { uid: 'a', index: 0 }, payload: 'x' }, 'payload'],
       [

@@ -27,4 +27,26 @@ describe('a list of HTCJobs beside the daemon', () => {
       await server.stop();
     }
   });
+
+  it('has no nulls in a status, in a list of HTCJobs or of one', async () => {
+    const server = await startScriptedServer();
+    const configDir = temporaryDirectory();
+    const options = { k8s_config_file: writeKubeconfig(kubeconfig({ server: server.url }), configDir) };
+    const reader = new HtcJobReader(options, { clock: systemClock, random: () => 0.5, files, configDir });
+    try {
+      const { signal } = new AbortController();
+      const status = { active: 1, completionTime: null, conditions: [null], returnCodes: null };
+      const items = [
+        { ...htcJob(), status },
+        { ...htcJob({}, 'without'), status: null },
+      ];
+      server.next(json(200, { metadata: { resourceVersion: '1' }, items }), json(200, items[0]));
+      const found = [...(await reader.list(undefined, signal)), await reader.one('default/zero', signal)];
+      const counting = { active: 1, conditions: [] };
+      expect(found.map((one) => one.status)).to.deep.equal([counting, undefined, counting]);
+    } finally {
+      await reader.close();
+      await server.stop();
+    }
+  });
 });

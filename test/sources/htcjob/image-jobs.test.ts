@@ -8,6 +8,19 @@ const maker = new ImageJobs({ binds: ['/cvmfs'], runtime: 'apptainer', events: u
 const script = { image: 'centos', command: 'bash', source: 'echo "A"\n' };
 const problemsOf = (spec: Partial<HtcJobSpec>): readonly SpecProblem[] => maker.problems(htcJob(spec).spec);
 
+describe('the needs of a HTCJob', () => {
+  it('are refused where no machine has so much, since those of all jobs are added up', () => {
+    expect(problemsOf({ requests: { memory: '900Ti', disk: '900Ti' } })).to.deep.equal([]);
+    expect(problemsOf({ requests: { memory: '8388607Pi', disk: '1e30' } })).to.deep.equal([
+      {
+        at: '/spec/requests/memory',
+        message: 'memory is 8388607Pi: no machine has so much; write less than 900Ti',
+      },
+      { at: '/spec/requests/disk', message: 'disk is 1e30: no machine has so much; write less than 900Ti' },
+    ]);
+  });
+});
+
 describe('the payload of a job of an HTCJob', () => {
   it("is that of htc-operator's zero.yaml", () => {
     const payload = payloadOf(htcJob(), 2, { runtime: 'apptainer', binds: ['/cvmfs', '/afs'] });

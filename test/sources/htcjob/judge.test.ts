@@ -9,7 +9,7 @@ import {
   toRanges,
 } from '../../../src/clients/htcjob/numbers.ts';
 import { mostJobs } from '../../../src/clients/htcjob/resource.ts';
-import { kept } from '../../../src/sources/htcjob/followed.ts';
+import { kept, sizeOf } from '../../../src/sources/htcjob/followed.ts';
 import { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { megabytes } from '../../../src/sources/htcjob/needs.ts';
@@ -179,6 +179,43 @@ describe('the finalizers of a HTCJob', () => {
       expect(tracked.meta).to.deep.include({ finalizers: [ours], hasMoreFinalizers: true });
     }
     expect(keptOf(others(21))).to.deep.include({ finalizers: [], hasMoreFinalizers: true });
+  });
+
+  it('are none where they are null or no list, and nulls among them are left out', () => {
+    for (const odd of [null, 7, 'x', {}, [null]])
+      expect(keptOf(odd as never).finalizers ?? []).to.deep.equal([]);
+    expect(keptOf([null, ours] as never)).to.deep.include({ finalizers: [ours] });
+  });
+});
+
+describe('the size of a HTCJob', () => {
+  it('is looked for no further than where it is known to be long, whatever a user wrote there', () => {
+    let read = 0;
+    const list = new Proxy(
+      Array.from({ length: 100_000 }, () => ''),
+      {
+        get: (target, name) => {
+          read++;
+          return Reflect.get(target, name) as unknown;
+        },
+      },
+    );
+    expect(sizeOf({ command: list }, 4096)).to.be.within(4097, 5000);
+    expect(read).to.be.lessThan(2000);
+    expect(sizeOf({ command: ['a', 'bc'], more: { x: 1 } })).to.equal(6 * 8 + 7 + 3 + 4 + 1);
+  });
+
+  it('of a command with more texts than any program takes is a flaw, and says what to do', () => {
+    const { metadata, spec } = htcJob();
+    const flawOf = (count: number) =>
+      kept({
+        metadata,
+        spec: { ...spec, script: { ...spec.script, command: Array.from({ length: count }, () => '') } },
+      }).flaw;
+    expect(flawOf(100_000)).to.equal(undefined);
+    expect(flawOf(100_001)).to.equal(
+      'spec.script.command has 100001 texts, and may have 100000; write long lists into the script',
+    );
   });
 });
 

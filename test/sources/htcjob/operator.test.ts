@@ -310,6 +310,55 @@ describe('the operator of HTCJobs', () => {
     });
   });
 
+  describe('beside which another object is odd', () => {
+    const settle = async () => {
+      for (let turn = 0; turn < 1000; turn++) await parts.clock.advance(50);
+    };
+    const killTime = async () => (await parts.store.workers.byId(1))?.killTime ?? null;
+
+    beforeEach(async () => {
+      server.add(htcJob());
+      await serve(1);
+      await change([1], 'running');
+      await untilStatus('zero', 'Running');
+    });
+
+    it('is brought on though that one has nulls for its finalizers and the lists of its status', async () => {
+      await end();
+      const odd = htcJob({}, 'odd');
+      server.objects.set('odd', {
+        metadata: { ...odd.metadata, finalizers: null },
+        spec: odd.spec,
+        status: { conditions: [null], returnCodes: null, jobIds: null },
+      } as never);
+      start();
+      await settle();
+      await change([1], 'finished');
+      await untilStatus('zero', 'Succeeded');
+      expect((await operator.wanted(queue)).reasons).to.deep.equal([]);
+      await until('the odd one is begun', () => statusOf('odd')?.uniqId === odd.metadata.uid);
+    });
+
+    it('runs on where its own deletionTimestamp is null', async () => {
+      const had = server.objects.get('zero')!;
+      server.add({ ...had, metadata: { ...had.metadata, deletionTimestamp: null } });
+      await settle();
+      expect(await killTime()).to.equal(null);
+      expect(server.objects.get('zero')?.metadata.finalizers).to.include('finalizer.htc.cern.ch');
+    });
+
+    it('runs on where the watch alone says that it was deleted', async () => {
+      const had = server.objects.get('zero')!;
+      server.remove('zero');
+      server.objects.set('zero', had);
+      await until('it is asked for', () => server.count('GET zero') > 0);
+      await settle();
+      expect(await killTime()).to.equal(null);
+      await change([1], 'finished');
+      await untilStatus('zero', 'Succeeded');
+    });
+  });
+
   it('writes the changes of a thousand jobs of one resource as few statuses', async () => {
     server.add(htcJob({ queue: 1000 }));
     await serve(1000);

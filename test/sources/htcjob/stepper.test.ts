@@ -130,6 +130,27 @@ describe('a step of a HTCJob', () => {
     expect(site.asked).to.deep.equal(['finalizer', 'finalizer', 'status Pending']);
   });
 
+  for (const [what, endTime] of [
+    ['long past', 2],
+    ['in the future', Date.UTC(2030, 0, 1)],
+  ] as const)
+    it(`lives for ttlSecondsAfterFinished from when its end was heard, though its end time is ${what}, also after a restart`, async () => {
+      const news = newsOf(uid, 0, 'finished', 0);
+      site.found = [{ ...news, worker: { ...news.worker, endTime } }];
+      const job = htcJob({ ttlSecondsAfterFinished: 86_400 });
+      await site.clock.advance(5000);
+      await site.step(site.track(job, { ...claimed, startTime: '2026-01-01T00:00:00Z' }));
+      const at = endTime === 2 ? '2026-01-01T00:00:00Z' : '2026-01-01T00:00:05Z';
+      expect(last()).to.include({ startTime: '2026-01-01T00:00:00Z', completionTime: at });
+      await site.clock.advance(86_399_000);
+      const restarted = site.track(job, last());
+      expect(await site.step(restarted)).to.equal(1000);
+      expect(site.asked).not.to.include('delete');
+      await site.clock.advance(1000);
+      await site.step(restarted);
+      expect(site.asked).to.include('delete');
+    });
+
   describe('after activeDeadlineSeconds', () => {
     const late: HtcJob = htcJob({ queue: 2, activeDeadlineSeconds: 60 });
 
@@ -208,6 +229,25 @@ describe('a step of a HTCJob', () => {
       expect(site.notes.map(({ reason }) => reason)).to.deep.equal(['JobsLeft']);
     });
 
+    it('says why it waits of one without a status, too', async () => {
+      site.found = [newsOf(uid, 0, 'running')];
+      site.left = 1;
+      site.whyLeft.set(1, { code: 'condor-timeout', message: 'no answer' });
+      const tracked = site.track(htcJob(), undefined, deleted);
+      for (let turn = 0; turn < 100; turn++) {
+        await site.step(tracked);
+        await site.clock.advance(1000);
+      }
+      expect(last()?.conditions?.find(({ type }) => type === 'Deleting')?.message).to.match(
+        /1 of them live.*\(condor-timeout: no answer\)$/,
+      );
+      expect(site.notes.map(({ reason }) => reason)).to.deep.equal(['JobsLeft']);
+      expect(site.asked).to.deep.equal(['status JobsLeft']);
+      site.left = 0;
+      await site.step(tracked);
+      expect(site.asked.at(-1)).to.equal('finalizer');
+    });
+
     it('claims no spec that was changed while its Secrets were read', async () => {
       const before = htcJob({ secrets: [{ name: 'login' }] });
       const tracked = site.track(before);
@@ -265,13 +305,105 @@ describe('a step of a HTCJob', () => {
       site.found = [newsOf(uid, firstRetry, 'running')];
       const tracked = site.track(htcJob(), claimed);
       Object.assign(tracked, { isGone: true, isDeleted: true });
+      site.gone('zero');
       await site.step(tracked);
       site.found = [];
       const other = site.track(htcJob({ queue: 100 }), { ...claimed, factory: 'other' });
       Object.assign(other, { isGone: true, isDeleted: true });
+      site.gone('zero');
       await site.step(other);
       expect(site.ended).to.deep.equal([[firstRetry, 'HTCJob default/zero is gone']]);
       expect([tracked.isForgotten, other.isForgotten]).to.deep.equal([true, true]);
+    });
+  });
+
+  for (const deletionTimestamp of [null, ''])
+    it(`is that of a HTCJob that nobody deleted where its deletionTimestamp is ${JSON.stringify(deletionTimestamp)}`, async () => {
+      site.found = [newsOf(uid, 0, 'running')];
+      const tracked = site.track(htcJob(), claimed, { deletionTimestamp });
+      expect([tracked.isDeleting, tracked.whole === undefined]).to.deep.equal([false, false]);
+      await site.step(tracked);
+      expect([site.ended, site.asked]).to.deep.equal([[], ['status Running']]);
+    });
+
+  for (const completionTime of [null, ''])
+    it(`is that of a HTCJob that has not ended where its completionTime is ${JSON.stringify(completionTime)}`, async () => {
+      site.found = [newsOf(uid, 0, 'running')];
+      const tracked = site.track(htcJob(), { ...claimed, completionTime } as never);
+      await site.step(tracked);
+      expect([site.ended, site.asked]).to.deep.equal([[], ['status Running']]);
+      tracked.hear(newsOf(uid, 0, 'finished', 0));
+      await site.clock.advance(60_000);
+      await site.step(tracked);
+      expect([last()?.reason, typeof last()?.completionTime]).to.deep.equal(['Succeeded', 'string']);
+    });
+
+  it('takes the nulls of a status as absent, and writes it no more often for them', async () => {
+    site.found = [newsOf(uid, 0, 'running')];
+    const tracked = site.track(htcJob(), claimed);
+    await site.step(tracked);
+    const written = last();
+    const nulls = { clusterId: null, startTime: null, takenOver: null, round: null };
+    const odd = {
+      ...nulls,
+      ...written,
+      conditions: [null, ...(written?.conditions ?? [])],
+      returnCodes: null,
+    };
+    tracked.update(site.object(htcJob(), odd as never));
+    await site.clock.advance(60_000);
+    await site.step(tracked);
+    expect([site.asked, site.log.lines]).to.deep.equal([['status Running'], []]);
+  });
+
+  describe('of which the watch says that it was deleted', () => {
+    let tracked: Tracked;
+
+    beforeEach(async () => {
+      site.found = [newsOf(uid, 0, 'running')];
+      tracked = site.track(htcJob(), claimed);
+      await site.step(tracked);
+      Object.assign(tracked, { isGone: true, isDeleted: true });
+    });
+
+    it('ends no job where the server has it still, and goes on', async () => {
+      expect(await site.step(tracked)).to.equal(0);
+      tracked.hear(newsOf(uid, 0, 'finished', 0));
+      await site.clock.advance(60_000);
+      await site.step(tracked);
+      expect([site.ended, last()?.reason, tracked.isForgotten]).to.deep.equal([[], 'Succeeded', false]);
+    });
+
+    it('ends no job while the server gives no answer, and asks it again', async () => {
+      site.readFails = true;
+      for (let turn = 0; turn < 3; turn++)
+        await site.step(tracked).then(
+          () => expect.fail('it did not wait'),
+          () => undefined,
+        );
+      expect([site.ended, tracked.isForgotten]).to.deep.equal([[], false]);
+      site.readFails = false;
+      site.gone('zero');
+      await site.step(tracked);
+      expect(site.ended).to.deep.equal([[0, 'HTCJob default/zero is gone']]);
+      expect(tracked.isForgotten).to.equal(true);
+    });
+
+    it('ends its jobs where another one has its name by now', async () => {
+      site.object(htcJob({}, 'zero', 'uid-of-another'));
+      await site.step(tracked);
+      expect([site.ended.length, tracked.isForgotten]).to.deep.equal([1, true]);
+    });
+
+    it('ends its jobs, and lets it go, where it is on its way out', async () => {
+      site.left = 1;
+      site.object(htcJob(), claimed, deleted);
+      expect(await site.step(tracked)).to.equal(0);
+      await site.step(tracked);
+      expect(site.ended).to.deep.equal([[0, 'HTCJob default/zero was deleted']]);
+      site.left = 0;
+      await site.step(tracked);
+      expect([site.asked.at(-1), tracked.isForgotten]).to.deep.equal(['finalizer', true]);
     });
   });
 

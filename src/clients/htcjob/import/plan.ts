@@ -192,7 +192,7 @@ function statusOf(
   factory: string,
 ): HtcJobStatus | undefined {
   const isFirst = before.factory === undefined;
-  if (!isFirst && before.completionTime !== undefined) return undefined;
+  if (!isFirst && before.completionTime) return undefined;
   const count = jobCount(spec);
   const known = {
     succeeded: fromRanges(before.completedIndexes, count),

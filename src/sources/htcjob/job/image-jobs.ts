@@ -4,7 +4,14 @@ import { ThresherError } from '../../../worker/errors.ts';
 import { payloadBounds, payloadProblems } from '../../../worker/payload-check.ts';
 import type { Payload, PayloadFile } from '../../../worker/payload.ts';
 import type { JobMaker, JobToMake } from '../job-maker.ts';
-import type { EnvVariable, HtcJobSpec, Runtime, SpecProblem } from '../../../clients/htcjob/resource.ts';
+import type {
+  EnvVariable,
+  HtcJobSpec,
+  JobRequests,
+  Runtime,
+  SpecProblem,
+} from '../../../clients/htcjob/resource.ts';
+import { megabytes } from '../needs.ts';
 import { outputProblems } from '../output/place.ts';
 import { jobScripts } from './scripts.ts';
 import type { JobKey } from '../../job-key.ts';
@@ -59,6 +66,7 @@ export class ImageJobs implements JobMaker {
       ...imageProblems(script.image, runtime, this.#context.imagePaths ?? []),
       ...commandProblems(script.command),
       ...variableProblems(env),
+      ...sizeProblems(spec.requests),
       ...outputProblems(spec, this.#context.outputBytes !== undefined),
       ...readSubmitCommands(htcopts, this.#context.submitCommands).problems.map(({ message }) =>
         problem('/spec/htcopts', message),
@@ -143,6 +151,18 @@ export class ImageJobs implements JobMaker {
       submit: Object.keys(submit).length > 0 ? submit : undefined,
     };
   }
+}
+
+const mostMegabytes = 1_000_000_000;
+
+/** The needs of all jobs are added up: one that no machine has must not be among them. */
+function sizeProblems({ memory, disk }: JobRequests = {}): readonly SpecProblem[] {
+  return Object.entries({ memory, disk }).flatMap(([name, size]) => {
+    if (size === undefined || (megabytes(size) ?? 0) <= mostMegabytes) return [];
+    return [
+      problem(`/spec/requests/${name}`, `${name} is ${size}: no machine has so much; write less than 900Ti`),
+    ];
+  });
 }
 
 /** Names of the files that the runner packs, one on each line. */
