@@ -1,9 +1,9 @@
-import { type Node, parseTree, type ParseError } from 'jsonc-parser';
+import { type JSONVisitor, visit } from 'jsonc-parser';
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type ScalarTag } from 'yaml';
 import type { ErrorCode } from '../codes/codes.ts';
 import { messageOf } from '../worker/errors.ts';
 import { hasMoreValues, isDeeper } from './json.ts';
-import { jsonMistake } from './json-syntax.ts';
+import { jsonMistake, type SyntaxMistake } from './json-syntax.ts';
 import { fromPointer, toPointer } from './pointer.ts';
 
 export { fromPointer, toPointer } from './pointer.ts';
@@ -44,6 +44,18 @@ export const endless = `the file is nested too deeply (over ${deepest} levels), 
 /** No honest file has more values: a thousand queues with hundreds of options each. Nothing else runs while they are read. */
 const mostValues = 500_000;
 
+/** Characters of a key. Those of Kubernetes' labels have up to 317. A key is a part of the pointer of each value in it. */
+const longestKey = 400;
+
+/** Keys of an object, and keys that stand twice, of which each is told: CRIC has thousands of queues. The time to read an object grows faster than its keys. */
+const mostKeys = 20_000;
+
+/** Characters of the pointers of all values, where each is made: those of honest files have less than a hundred each. */
+const mostCharacters = 64 * 1024 * 1024;
+
+/** Characters of values of equal keys that are compared by what they mean. */
+const mostCompared = 32 * 1024 * 1024;
+
 /** A file without any usable content. */
 export function broken(
   file: string,
@@ -62,62 +74,163 @@ export function parseJson(text: string, file: string): Located {
     return broken(file, 1, 'syntax', `the file has too many values (over ${mostValues})`);
   const starts = lineStarts(text);
   const line = (offset: number) => lineAt(starts, offset);
-  const errors: ParseError[] = [];
-  const root = parseTree(text, errors, { disallowComments: true, allowTrailingComma: false });
-  if (errors.length > 0 || root === undefined) {
-    const { offset, pointer, message } = jsonMistake(text, errors[0]);
-    return broken(file, line(offset), 'syntax', `not valid JSON: ${message}`, pointer);
+  try {
+    const { root, problems } = placesOf(text, file, line);
+    const value: unknown = JSON.parse(text);
+    return { file, value, problems, lineOf: (pointer) => line(placeOf(root, pointer).at) };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return broken(file, line(error.offset), 'syntax', error.message, error.pointer);
   }
-  const problems: Problem[] = [];
-  const lines = new Map<string, number>();
-  /** `counts`: it is a part of the value, and not of one that a later key of the same name replaces. */
-  const visit = (node: Node, path: readonly (string | number)[], at: number, counts: boolean): unknown => {
-    // A value has the line of its key, where an operator looks.
-    if (counts) lines.set(toPointer(path), line(at));
-    if (path.length > deepest) throw new RangeError(endless);
-    const children = node.children ?? [];
-    if (node.type === 'array')
-      return children.map((child, index) => visit(child, [...path, index], child.offset, counts));
-    if (node.type !== 'object') return node.value as unknown;
-    const seen = new Map<string, { readonly at: number; readonly value: unknown }>();
-    const lasts = new Map(children.map((property) => [nameOf(property), property]));
-    for (const property of children) {
-      const [keyNode, valueNode] = property.children ?? [];
-      if (keyNode === undefined || valueNode === undefined) continue;
-      const key = String(keyNode.value);
-      const place = [...path, key];
-      const before = seen.get(key);
-      const value = visit(valueNode, place, keyNode.offset, counts && lasts.get(key) === property);
-      if (before !== undefined) {
-        const same = JSON.stringify(before.value) === JSON.stringify(value);
-        const first = `first on line ${line(before.at)} with ${same ? 'the same value' : 'another value'}`;
-        problems.push({
-          file,
-          pointer: toPointer(place),
-          line: line(keyNode.offset),
-          severity: same ? 'notice' : 'warning',
-          code: 'duplicate-key',
-          message: `"${key}" stands twice in this object, ${first}; the last one counts`,
-        });
-      }
-      seen.set(key, { at: before?.at ?? keyNode.offset, value });
-    }
-    return Object.fromEntries([...seen].map(([key, { value }]) => [key, value]));
-  };
-  const value = visit(root, [], root.offset, true);
-  const lineOf = (pointer: string): number => {
-    for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
-      const found = lines.get(at);
-      if (found !== undefined) return found;
-    }
-    return lines.get('') ?? 1;
-  };
-  return { file, value, problems, lineOf };
 }
 
-/** Name of a property of an object. */
-function nameOf({ children }: Node): string {
-  return String(children?.[0]?.value);
+/** Why a text is not read any further. */
+class Refused extends Error {
+  readonly offset: number;
+  readonly pointer: string;
+
+  constructor({ offset, pointer, message }: SyntaxMistake) {
+    super(message);
+    this.offset = offset;
+    this.pointer = pointer;
+  }
+}
+
+/** Where a value stands in a text. Nobody asks for the pointers of most, and those of all may be a thousand times the text. */
+interface Place {
+  /** A value has the line of its key, where an operator looks. */
+  readonly at: number;
+  /** Where the first of several equal keys stands. */
+  readonly first: number;
+  readonly from: number;
+  readonly to: number;
+  readonly inner: Inner | undefined;
+}
+
+type Inner = Map<string, Place> | Place[];
+
+/** A list or an object whose end is not read yet. */
+interface Open {
+  readonly from: number;
+  readonly inner: Inner;
+  /** Characters of its pointer. */
+  readonly length: number;
+  key: string;
+  keyAt: number;
+}
+
+/** The places of all values, and the keys that stand twice. @throws Refused */
+function placesOf(
+  text: string,
+  file: string,
+  line: (offset: number) => number,
+): { readonly root: Place; readonly problems: Problem[] } {
+  const problems: Problem[] = [];
+  const open: Open[] = [];
+  let root: Place = { at: 0, first: 0, from: 0, to: 0, inner: undefined };
+  let [characters, compared] = [0, 0];
+  const pointerOf = (levels: readonly Open[]) =>
+    toPointer(levels.map(({ inner, key }) => (Array.isArray(inner) ? inner.length : key)));
+  const lengthHere = () => {
+    const into = open.at(-1);
+    if (into === undefined) return 0;
+    return into.length + 1 + (Array.isArray(into.inner) ? String(into.inner.length) : into.key).length;
+  };
+  /** Undefined: what is within many equal keys would be compared at each level once more. */
+  const isSame = (one: Place, other: Place) => {
+    const [a, b] = [text.slice(one.from, one.to), text.slice(other.from, other.to)];
+    if (a === b) return true;
+    compared += a.length + b.length;
+    if (compared > mostCompared) return undefined;
+    return JSON.stringify(JSON.parse(a)) === JSON.stringify(JSON.parse(b));
+  };
+  const ended = (from: number, to: number, inner?: Inner) => {
+    characters += lengthHere();
+    if (characters > mostCharacters) {
+      const message = `the JSON pointers of the values up to this one have over ${mostCharacters} characters together; use shorter keys, or fewer values in them`;
+      throw new Refused({ offset: from, pointer: pointerOf(open), message });
+    }
+    const into = open.at(-1);
+    if (into === undefined) root = { at: from, first: from, from, to, inner };
+    else if (Array.isArray(into.inner)) into.inner.push({ at: from, first: from, from, to, inner });
+    else {
+      const { key, keyAt: at } = into;
+      const before = into.inner.get(key);
+      const place = { at, first: before?.first ?? at, from, to, inner };
+      into.inner.set(key, place);
+      if (before === undefined) return;
+      if (problems.length === mostKeys) {
+        const message = `the file has over ${mostKeys} keys that stand twice in their objects`;
+        throw new Refused({ offset: at, pointer: pointerOf(open), message });
+      }
+      const same = isSame(before, place);
+      const value = same === undefined ? '' : ` with ${same ? 'the same value' : 'another value'}`;
+      problems.push({
+        file,
+        pointer: pointerOf(open),
+        line: line(at),
+        severity: same === true ? 'notice' : 'warning',
+        code: 'duplicate-key',
+        message: `"${key}" stands twice in this object, first on line ${line(before.first)}${value}; the last one counts`,
+      });
+    }
+  };
+  const begun = (from: number, inner: Inner) => {
+    if (open.length > deepest) throw new RangeError(endless);
+    open.push({ from, inner, length: lengthHere(), key: '', keyAt: from });
+  };
+  const closed = (at: number, length: number) => {
+    const last = length === 0 ? undefined : open.pop();
+    // The end of a text closes nothing.
+    if (last !== undefined) ended(last.from, at + length, last.inner);
+  };
+  const visitor: JSONVisitor = {
+    onObjectBegin: (at) => {
+      begun(at, new Map());
+    },
+    onArrayBegin: (at) => {
+      begun(at, []);
+    },
+    onObjectProperty: (key, at) => {
+      const into = open.at(-1);
+      if (into === undefined || Array.isArray(into.inner)) return;
+      if (into.inner.size === mostKeys)
+        throw new Refused({
+          offset: at,
+          pointer: pointerOf(open.slice(0, -1)),
+          message: `this object has over ${mostKeys} keys`,
+        });
+      if (key.length > longestKey) {
+        const message = `the key "${key.slice(0, 40)}..." has ${key.length} characters; a key may have ${longestKey}`;
+        throw new Refused({ offset: at, pointer: pointerOf(open.slice(0, -1)), message });
+      }
+      into.key = key;
+      into.keyAt = at;
+    },
+    onLiteralValue: (_, at, length) => {
+      ended(at, at + length);
+    },
+    onObjectEnd: closed,
+    onArrayEnd: closed,
+    onError: (error, offset, length) => {
+      const mistake = jsonMistake(text, { error, offset, length });
+      throw new Refused({ ...mistake, message: `not valid JSON: ${mistake.message}` });
+    },
+  };
+  visit(text, visitor, { disallowComments: true, allowTrailingComma: false });
+  return { root, problems };
+}
+
+/** The value at a pointer, or its nearest parent that exists. */
+function placeOf(root: Place, pointer: string): Place {
+  let place = root;
+  for (const part of fromPointer(pointer)) {
+    const { inner } = place;
+    const next = Array.isArray(inner) ? inner[Number(part)] : inner?.get(part);
+    if (next === undefined) break;
+    place = next;
+  }
+  return place;
 }
 
 /**

@@ -103,6 +103,54 @@ describe('a JSON file', () => {
     ]);
   });
 
+  it('a key of any length is refused on its line, in its object, before pointers are made of it', () => {
+    const inner = Array.from({ length: 200 }, (_, at) => `"k${at}":1`).join();
+    const { value, problems } = parseJson(`{"Q":{\n"${'k'.repeat(500_000)}":{${inner}}}}`, 'f');
+    expect([value, problems]).to.deep.equal([
+      undefined,
+      [
+        {
+          file: 'f',
+          pointer: '/Q',
+          line: 2,
+          severity: 'error',
+          code: 'syntax',
+          message: `the key "${'k'.repeat(40)}..." has 500000 characters; a key may have 400`,
+        },
+      ],
+    ]);
+    const longest = parseJson(`{"${'k'.repeat(400)}":\n{"a":\n1}}`, 'f');
+    expect([longest.problems, longest.lineOf(`/${'k'.repeat(400)}/a`)]).to.deep.equal([[], 2]);
+  });
+
+  it('long keys within each other are refused where the pointers of their values would be far longer than the file', () => {
+    const key = `{"${'k'.repeat(400)}":`;
+    const text = `${key.repeat(50)}[${'1,'.repeat(10_000)}1]${'}'.repeat(50)}`;
+    const [problem] = parseJson(text, 'f').problems;
+    expect(problem?.message).to.match(/^the JSON pointers of the values up to this one have over 67108864 /);
+    expect(problem?.pointer).to.match(/^(?:\/k{400}){50}\/\d+$/);
+  });
+
+  it('an object of more keys, or a file of more equal keys, than any honest one has is refused', () => {
+    const keys = (count: number, key: (at: number) => string) =>
+      `{"Q":{${Array.from({ length: count }, (_, at) => `"${key(at)}":1`).join()}}}`;
+    const said = (text: string) =>
+      parseJson(text, 'f').problems.map(({ pointer, message }) => [pointer, message]);
+    expect(said(keys(20_000, String))).to.deep.equal([]);
+    expect(said(keys(20_001, String))).to.deep.equal([['/Q', 'this object has over 20000 keys']]);
+    expect(said(keys(20_002, () => 'a'))).to.deep.equal([
+      ['/Q/a', 'the file has over 20000 keys that stand twice in their objects'],
+    ]);
+  });
+
+  it('equal keys within equal keys are not compared at each level without end', () => {
+    const inner = `"${'\\u0041'.repeat(200_000)}"`;
+    const { problems } = parseJson(`${'{"a":1,"a":'.repeat(60)}${inner}${'}'.repeat(60)}`, 'f');
+    expect(problems.length).to.equal(60);
+    expect(problems[0]?.message).to.match(/first on line 1 with another value; the last one counts$/);
+    expect(problems.at(-1)?.message).to.match(/first on line 1; the last one counts$/);
+  });
+
   it('knows the line of every value, or of its nearest parent', () => {
     const located = parseJson(text, 'f');
     expect(

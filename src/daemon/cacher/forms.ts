@@ -4,6 +4,7 @@ import { deepestEntry, writeEntryLines } from '../../config/cric/entry-lines.ts'
 import type { CacheUse } from '../../config/settings/cache-items.ts';
 import { fileKinds } from '../../util/file-kinds.ts';
 import { hasMoreValues, isDeeper, isObject, type JsonObject } from '../../util/json.ts';
+import { endless, parseJson } from '../../util/located.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
 /** How a fetched file is judged. */
@@ -50,6 +51,7 @@ export interface Taken {
 export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked): Taken {
   if (use === 'dump' && anything) return { kept: bytes, leftOut: [] };
   const value = parsed(bytes, name);
+  if (use === 'queue-file') requireReadable(bytes, name);
   if (use === 'dump') return { kept: bytes, leftOut: [] };
   if (!isObject(value)) throw wrong(name, 'holds no object { "QUEUE": { ... }, ... }');
   const entries = new Map<string, JsonObject>();
@@ -83,6 +85,23 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
       `has ${entries.size} entries, ${kept.length} bytes as they are kept; ${fileKinds.cached.largest} can be read`,
     );
   return { kept, leftOut, entries: entries.size };
+}
+
+/** The next reading of the configuration, and each start, would have to do with a file that is kept. */
+function requireReadable(bytes: Buffer, name: string): void {
+  try {
+    const { value, problems } = parseJson(bytes.toString('utf8'), name);
+    const [problem] = problems;
+    if (value !== undefined || problem === undefined) return;
+    throw wrong(
+      name,
+      `cannot be read: line ${problem.line}, ${problem.pointer || '/'}: ${fromOutside(problem.message)}`,
+    );
+  } catch (error) {
+    // The stack ends where nesting does not.
+    if (error instanceof RangeError) throw wrong(name, `cannot be read: ${endless}`);
+    throw error;
+  }
 }
 
 /** Characters that an entry of CRIC may have as JSON; the longest that ATLAS has is below 50,000. */

@@ -71,6 +71,20 @@ describe('a fetched file', () => {
     expect((await judgeFile(bytes, asked('queue-file'))).kept).to.equal(bytes);
   });
 
+  it('with a queue file that could not be read again is refused, and says where and why', async () => {
+    const inner = Array.from({ length: 100 }, (_, at) => `"k${at}":1`).join();
+    for (const length of [5000, 600_000]) {
+      const long = Buffer.from(`{"Q":{},\n"${'k'.repeat(length)}":{${inner}}}`);
+      expect(await refusal(long, asked('queue-file'))).to.equal(
+        `cache-form: FILE of URL cannot be read: line 2, /: the key "${'k'.repeat(40)}..." has ${length} characters; a key may have 400`,
+      );
+    }
+    const many = Buffer.from(`{"Q":[${'1,'.repeat(500_001)}1]}`);
+    expect(await refusal(many, asked('queue-file'))).to.match(/has too many values \(over 500000\)$/);
+    const deep = Buffer.from(`{"Q":${'['.repeat(200)}${']'.repeat(200)}}`);
+    expect(await refusal(deep, asked('queue-file'))).to.match(/^cache-form: .* nested too deeply/);
+  });
+
   it('for other programs must be JSON from a server, and may be anything as a file', async () => {
     const proxy = Buffer.from('-----BEGIN CERTIFICATE-----');
     expect(await refusal(proxy, asked('dump'))).to.match(/^cache-form: FILE of URL is no JSON/);

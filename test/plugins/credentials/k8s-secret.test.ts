@@ -2,6 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { K8sSecretCredManager } from '../../../src/plugins/credentials/k8s-secret/index.ts';
+import { K8sSecretManager } from '../../../src/plugins/credentials/k8s-secret/manager.ts';
+import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
+import { failureOf } from '../../../src/clients/kubernetes/errors.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { makeJwt } from '../../support/credentials.ts';
 import { mistakes } from '../../support/credential-manager.ts';
 import { kubeconfig, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -23,6 +28,35 @@ describe('K8sSecretCredManager', () => {
   };
   const plan = (changes: object) =>
     foundInFile(JSON.stringify({ ...place, proxy_files: ['/a'], ...changes }));
+
+  it('hole 3: shows no token that the API server repeats when it refuses the Secret', async () => {
+    const token = makeJwt({ sub: 'pilot', exp: Math.floor(Date.now() / 1000) + 86_400 });
+    const file = join(configDir, 'pilot.jwt');
+    writeFileSync(file, token, { mode: 0o600 });
+    const client = {
+      get: async () => undefined,
+      patch: async (path: string, applied: { readonly data: Readonly<Record<string, string>> }) => {
+        const message = `admission webhook "policy" denied the request: data map[pilot.jwt:${applied.data['pilot.jwt'] ?? ''}]`;
+        const asked = { server: 'https://k:6443', method: 'PATCH', path };
+        throw failureOf(asked, 400, JSON.stringify({ kind: 'Status', reason: 'BadRequest', message }));
+      },
+    } as unknown as KubernetesClient;
+    const manager = new K8sSecretManager({
+      cluster: 'c',
+      client,
+      namespaces: ['n'],
+      secret: 's',
+      files: [file],
+      fieldManager: 't',
+      minLifetime: 1000,
+      clock: systemClock,
+    });
+    const { signal } = new AbortController();
+    const [outcome] = await manager.renew({ force: true }, signal);
+    const message = outcome?.kind === 'failed' ? outcome.error.message : '';
+    expect(message).to.contain('denied the request');
+    expect(message).not.to.contain(Buffer.from(token).toString('base64').slice(0, 20));
+  });
 
   it('finds nothing wrong with what is right, in either place', async () => {
     expect(await found({ ...place, proxy_files: ['/a', 'b'], k8s_namespace: ['x', 'y'] })).to.deep.equal([]);

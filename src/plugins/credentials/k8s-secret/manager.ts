@@ -9,6 +9,7 @@ import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
 import { objectPath } from '../../../clients/kubernetes/paths.ts';
 import { secretKeyName } from '../../../clients/kubernetes/place.ts';
 import { type Clock, isoTime } from '../../../util/clock.ts';
+import { rememberSecret } from '../../../util/own-secrets.ts';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
@@ -106,6 +107,9 @@ export class K8sSecretManager implements CredentialManager {
         const message = `${file} ${left <= 0 ? 'has expired' : `ends in ${Math.floor(left / 1000)} s`}: it is not pushed`;
         return { kind: 'bad', key, error: { code: 'credential-unfit', message } };
       }
+      // An API server may repeat a Secret that it refuses. Certificates and keys are known by their form.
+      const text = bytes.toString('utf8');
+      if (!text.includes('-----BEGIN ')) rememberSecret(text, `pushed from ${file}`);
       return { kind: 'good', key, data: bytes.toString('base64'), facts: { name: file, ...facts } };
     } catch (error) {
       return { kind: 'bad', key, error: toReason(error) };
