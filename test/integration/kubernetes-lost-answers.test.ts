@@ -146,6 +146,28 @@ describe('on Kubernetes a submission whose answer is lost', () => {
     expect(await history.twice()).to.deep.equal([]);
   });
 
+  it('starts no Pod when the kill of its worker fails after the Job was deleted', async () => {
+    const release = Promise.withResolvers<undefined>();
+    proxy.inject({ ...creations, times: wanted, fault: { kind: 'late', until: release.promise } });
+    makeSite({ master: { pluginTimeout: 1 }, sweeper: { keepCancelled: 0 } });
+    site.start();
+    const ids = await running(site, wanted);
+    await site.run('pause', 'Q', '--reason', 'test');
+    // What ends the worker is there; what keeps its earlier creation out is not.
+    const refused = proxy.inject({ ...creations, fault: { kind: 'status', status: 500 } });
+    await site.run('kill', ...ids.map(String));
+    await until('it is tried again', () => refused.hits >= 4 * wanted);
+    expect((await workerJobs(space)).length).to.equal(0);
+    refused.remove();
+    await until('both are cancelled', async () => (await site.workers({ status: 'cancelled' })).length === 2);
+    await site.run('sweep');
+    release.resolve(undefined);
+    const late = () => proxy.requests.filter(({ fault }) => fault === 'late');
+    await until('the server has answered', () => late().every(({ status }) => status !== undefined));
+    expect(late().map(({ status }) => status)).to.deep.equal([409, 409]);
+    expect(await history.twice()).to.deep.equal([]);
+  });
+
   it('adds nothing when it is carried out after the next attempt', async () => {
     const release = Promise.withResolvers<undefined>();
     proxy.inject({ ...creations, times: wanted, fault: { kind: 'late', until: release.promise } });

@@ -147,8 +147,10 @@ export class Ledger {
   }
 
   /** Counts a further attempt of each, before it is made; @returns those that may have one: still pending, no end asked for. */
-  attemptAgain(workerIds: readonly number[]): Promise<ReadonlySet<number>> {
-    return this.#guard(this.#store.workers.nextAttempt(workerIds, this.#clock.now()));
+  async attemptAgain(workerIds: readonly number[]): Promise<ReadonlySet<number>> {
+    const counted = await this.#guard(this.#store.workers.nextAttempt(workerIds, this.#clock.now()));
+    for (const workerId of counted) this.live.noteTriedAgain(workerId);
+    return counted;
   }
 
   /** Notes further facts of these ended workers, for operators. The time of their last change stays: it may be that of their end. */
@@ -247,7 +249,7 @@ export class Ledger {
     const { recorded, ended } = await this.#guard(insert());
     const added =
       recorded.size === workers.length ? workers : workers.filter((one) => recorded.has(one.workerId));
-    for (const { workerId, queue, placement, configId, payloadId } of added) {
+    for (const { workerId, queue, placement, configId, payloadId, attempt } of added) {
       const worker = {
         workerId,
         queue,
@@ -259,6 +261,7 @@ export class Ledger {
         seenIn: 0,
       };
       this.live.add(worker, status !== 'pending', payloadId);
+      if (attempt > 1) this.live.noteTriedAgain(workerId);
     }
     this.#tellNews();
     if (added.length > 0) {

@@ -34,6 +34,9 @@ export class LiveTable {
   /** How many submissions of these brought no answer, since the start of this daemon. */
   readonly #unanswered = new Map<number, number>();
 
+  /** Ids of those that were tried more than once: few. */
+  readonly #triedAgain = new Set<number>();
+
   /** Payloads of those that may still be started. */
   readonly #payloads = new Map<number, string>();
 
@@ -50,6 +53,7 @@ export class LiveTable {
         row.confirmed,
         row.payloadId ?? undefined,
       );
+      if (row.attempt > 1) this.#triedAgain.add(workerId);
     }
   }
 
@@ -71,6 +75,7 @@ export class LiveTable {
       this.#workers.delete(workerId);
       this.#unconfirmed.delete(workerId);
       this.#unanswered.delete(workerId);
+      this.#triedAgain.delete(workerId);
       this.#payloads.delete(workerId);
     }
   }
@@ -82,8 +87,10 @@ export class LiveTable {
       this.#unanswered.delete(workerId);
     }
     if (status !== 'pending') this.#payloads.delete(workerId);
-    if (isFinal(status)) this.#workers.delete(workerId);
-    else {
+    if (isFinal(status)) {
+      this.#workers.delete(workerId);
+      this.#triedAgain.delete(workerId);
+    } else {
       const worker = this.#workers.get(workerId);
       if (worker !== undefined) worker.status = status;
     }
@@ -97,6 +104,19 @@ export class LiveTable {
   /** How many submissions of this worker brought no answer, since the start of this daemon. */
   unanswered(workerId: number): number {
     return this.#unanswered.get(workerId) ?? 0;
+  }
+
+  /** This worker gets, or had, another attempt after its first. */
+  noteTriedAgain(workerId: number): void {
+    if (this.#workers.has(workerId)) this.#triedAgain.add(workerId);
+  }
+
+  /**
+   * Whether the sweeper alone may say that this worker has ended: its end was asked for, and an earlier attempt may still be on its way
+   * to the backend. Only the sweeper's `gone` says that none of them can begin any more.
+   */
+  isSweepersToEnd(workerId: number): boolean {
+    return this.#triedAgain.has(workerId) && this.#workers.get(workerId)?.killed === true;
   }
 
   /** The payload that this worker may still need: only a pending one is ever started. */

@@ -255,6 +255,7 @@ export class MonitorAgent {
           break;
         case 'absent':
           this.#missing.delete(workerId);
+          if (ledger.live.isSweepersToEnd(workerId)) break;
           absent.push(absenceChange(workerId, worker.killed, worker.seenIn !== notSeenYet, clock.now()));
           break;
         case 'unknown':

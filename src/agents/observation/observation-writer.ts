@@ -2,6 +2,7 @@ import type { Log } from '../../plugins/contracts/index.ts';
 import { type Clock, nextTurn } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
+import { isFinal } from '../../worker/status.ts';
 import { fingerprintOf } from '../ledger/live-table.ts';
 import type { Change, Ledger } from '../ledger/ledger.ts';
 import type { Emit } from '../events.ts';
@@ -99,8 +100,12 @@ export class ObservationWriter {
   }
 
   async #writeAll(batch: readonly Observation[]): Promise<void> {
-    const changed = await this.#ledger.change(batch.flatMap((one) => this.#toChange(one)));
-    this.#events.emit('observationsWritten', { observations: batch, at: this.#clock.now() });
+    const { live } = this.#ledger;
+    const observations = batch.filter(
+      ({ workerId, status }) => !(isFinal(status) && live.isSweepersToEnd(workerId)),
+    );
+    const changed = await this.#ledger.change(observations.flatMap((one) => this.#toChange(one)));
+    this.#events.emit('observationsWritten', { observations, at: this.#clock.now() });
     for (const one of batch) {
       this.#isDone(one);
       const worker = this.#ledger.live.get(one.workerId);

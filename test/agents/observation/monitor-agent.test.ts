@@ -1,8 +1,10 @@
 import { expect } from 'chai';
+import { absenceChange } from '../../../src/agents/ledger/outcomes.ts';
 import { MonitorAgent } from '../../../src/agents/observation/monitor-agent.ts';
 import { ObservationWriter } from '../../../src/agents/observation/observation-writer.ts';
 import type { CheckResult, ObservationSink, Worker } from '../../../src/plugins/contracts/index.ts';
 import { AgentParts } from '../../support/agent-context.ts';
+import { workerOf } from '../../support/samples.ts';
 
 const grace = 1000;
 const absent: CheckResult = { kind: 'absent' };
@@ -172,6 +174,31 @@ describe('a monitor that misses workers', () => {
     expect(await parts.statuses([lost])).to.deep.equal({ missed: 1 });
     expect(await parts.statuses([stays])).to.deep.equal({ running: 1 });
   });
+
+  for (const restarted of [false, true])
+    it(`leaves the end of a worker that was tried again, and is to end, to the sweeper${restarted ? ', through a restart' : ''}`, async () => {
+      const { ledger } = parts;
+      const ids = [1, 2, 3, 4, 5];
+      await ledger.intend(ids.map((id) => workerOf(id)));
+      await ledger.attemptAgain([1, 2, 3]);
+      await ledger.change(ids.map((workerId) => ({ workerId, to: 'submitted', source: 'test' })));
+      await ledger.requestKill({ ids: [1, 2, 4, 5] }, 'test');
+      if (restarted) await ledger.load();
+      const sink = start();
+      const now = parts.clock.now();
+      const over = { status: 'failed', nativeStatus: 'Failed', endTime: now, observedAt: now } as const;
+      sink.begin();
+      for (const workerId of [1, 4]) sink.observe({ workerId, ...over });
+      sink.complete();
+      await parts.clock.advance(grace);
+      sink.complete();
+      await parts.clock.settle();
+      expect(await parts.statuses([1, 2])).to.deep.equal({ submitted: 2 });
+      expect(await parts.statuses([4, 5])).to.deep.equal({ cancelled: 2 });
+      expect(await parts.statuses([3])).to.deep.equal({ missed: 1 });
+      await ledger.change([1, 2].map((workerId) => absenceChange(workerId, true, true, now)));
+      expect(await parts.statuses([1, 2])).to.deep.equal({ cancelled: 2 });
+    });
 
   it('does not count a worker as listed whose connection has another name', async () => {
     const [lost = 0] = await parts.submitted(1);
