@@ -23,7 +23,10 @@ act() {
   has_action "$1" "$2" || return 0
   if [ "$act_kind" = exec ]; then
     eval "from=\$from_$1"
-    if [ "$from" != host ] && way_in "$1"; then
+    # A container may take a minute to start: a probe in another one of its image would see nothing of it, and end it.
+    most=600
+    [ "$2" != preStop ] || most=100
+    if [ "$from" != host ] && way_in "$1" "$most"; then
       (enter "$1" "$2" "$3") </dev/null >/dev/null 2>&1
     else
       # The start of a container is no part of the time that a probe has.

@@ -32,9 +32,12 @@ exec 3<&-
 [ -z "$il_odd" ] || set -- env -- "$@"
 exec "$@"'
 
-# find_program NUMBER: gives il_program the first process of the container's program. 1: there is no way in; 2: not yet.
+# find_program NUMBER: gives il_program the first process of the container's program. 1: there is no way in; 2: not yet; 3: the machine is so
+# busy that nothing can be said.
 find_program() {
   il_nsenter=$(command -v nsenter) || return 1
+  # A kernel may be built without it.
+  [ -r "/proc/$$/task/$$/children" ] || return 1
   get "$pod/s/$1/pid"
   [ -n "$got" ] || return 2
   if ! is_starter "$got"; then
@@ -48,7 +51,10 @@ find_program() {
   if is_starter "$il_child"; then first_child "$il_child" || return 2; fi
   ! is_starter "$il_child" || return 2
   il_program=$il_child
-  (inside_of "$il_program" 5 /bin/sh -c :) </dev/null 2>/dev/null || return 1
+  (inside_of "$il_program" 5 /bin/sh -c :) </dev/null 2>/dev/null
+  # `timeout` had to kill it.
+  case $? in 0) return 0 ;; 137) return 3 ;; esac
+  return 1
 }
 
 # inside_of PID LIMIT COMMAND...: becomes the command, among the processes of container process PID and in its files, with an end after LIMIT
@@ -75,7 +81,7 @@ is_starter() {
   return 1
 }
 
-# Waits until there is a way into container $1, or surely none, and gives il_program.
+# Waits until there is a way into container $1, or surely none, and gives il_program; for $2 tenths of a second at most.
 way_in() {
   il_tries=0
   while runs "$1"; do
@@ -83,9 +89,10 @@ way_in() {
     case $? in
       0) return 0 ;;
       1) return 1 ;;
+      2) il_tries=$((il_tries + 1)) ;;
+      3) il_tries=$((il_tries + 50)) ;;
     esac
-    il_tries=$((il_tries + 1))
-    [ "$il_tries" -lt 100 ] || return 1
+    [ "$il_tries" -lt "$2" ] || return 1
     sleep 0.1
   done
   return 1

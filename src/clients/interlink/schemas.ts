@@ -142,9 +142,23 @@ export const RetrievedPodDataSchema = Type.Object({
   jobScript: text,
 });
 
-/** A Pod in /status and /delete: only its identity counts, so a Pod whose spec thresher would refuse can be removed. */
-const NamedPodSchema = Type.Object({
-  metadata: Meta,
+/**
+ * A Pod in /status and /delete: only its identity counts, so a Pod whose spec thresher would refuse can be removed. Nothing else of the
+ * Pod is read at all: its user may give it a hundred thousand labels, and it is asked for every few seconds.
+ */
+export const NamedPodSchema = Type.Object({
+  metadata: Type.Object({
+    name: text,
+    namespace: text,
+    uid: text,
+    annotations: maybe(
+      Type.Object({
+        JobID: text,
+        'interlink.eu/disable-offload-containers': text,
+        'interlink.eu/disable-offload-init-containers': text,
+      }),
+    ),
+  }),
   spec: maybe(
     Type.Object({
       containers: list(Type.Object({ name: Type.String(), image: text })),
@@ -154,7 +168,7 @@ const NamedPodSchema = Type.Object({
 });
 
 /** Made once: a schema that is made anew for each request would be compiled for each. */
-const NamedPodsSchema = Type.Array(NamedPodSchema);
+export const NamedPodsSchema = Type.Array(NamedPodSchema);
 
 export const LogStructSchema = Type.Object({
   Namespace: Type.String(),

@@ -11,9 +11,9 @@ export const bounds = {
   smallBodyBytes: 64 * 1024,
   /** Bytes of the bodies of Pods that wait for jobs, in memory; those of further ones lie in their files. As many are planned at once. */
   waitingBytes: 128 * 1024 * 1024,
-  /** Commas between the values of a request, and as many beginnings of lists and objects: 500 Pods have half as many. Each value may be a mistake, which costs memory. */
+  /** Commas between the values of a request, and as many beginnings of lists and objects; of a /status, the values that are read of it: 10,000 Pods have half as many. Each value may be a mistake, which costs memory. */
   bodyValues: 250_000,
-  /** The same of a /create, which has one Pod with its ConfigMaps and Secrets. To check and to copy each takes its time. */
+  /** The same of a /create, which has one Pod with its ConfigMaps and Secrets, and of a /delete. To check and to copy each takes its time. */
   podValues: 30_000,
   /** Objects and lists within each other. A Pod has 15. */
   bodyDepth: 100,

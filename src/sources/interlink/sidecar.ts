@@ -64,8 +64,6 @@ export class Sidecar implements Source {
   readonly #pace: Pace;
   /** Passes of the queue since the start. */
   #passes = 0;
-  /** When it was started, ms UTC. */
-  #begunAt = 0;
 
   constructor(parts: SidecarParts) {
     this.#parts = parts;
@@ -134,7 +132,6 @@ export class Sidecar implements Source {
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
     this.#passes = 0;
-    this.#begunAt = host.clock.now();
     try {
       await book.load();
       const living = await desk.living();
@@ -266,13 +263,15 @@ export class Sidecar implements Source {
     const { book, host, keepEnded } = this.#parts;
     const { uid, end, heardAt } = pod.record;
     const now = host.clock.now();
+    if (pod.facts !== undefined && !pod.hasEnded) book.mark(pod, pod.facts);
     if (pod.isDeleted) {
       if (pod.isEndAsked) await book.clear(pod, desk);
     } else if (pod.ending !== undefined) {
       await book.finish(pod, desk, host.clock.monotonic());
     } else if (end !== undefined) {
-      // The end time is by the clock of a schedd. Files of earlier versions do not say when it was heard.
-      if (now - (heardAt ?? this.#begunAt) <= keepEnded) return;
+      // The end time is by the clock of a schedd.
+      if (heardAt === undefined) await book.noteHeard(pod, now);
+      if (now - (heardAt ?? now) <= keepEnded) return;
       host.log.info('a Pod ended long ago and was not deleted: it is forgotten', { pod: uid });
       await book.forget(pod);
     } else if (pod.facts === undefined) {

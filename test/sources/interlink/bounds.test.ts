@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Pod, PodStatus, RetrievedPodData } from '../../../src/clients/interlink/wire.ts';
 import { bounds } from '../../../src/sources/interlink/bounds.ts';
-import { BodyRoom, jsonOf, letGo } from '../../../src/sources/interlink/server/body.ts';
+import { BodyRoom, jsonOf, letGo, partsOf } from '../../../src/sources/interlink/server/body.ts';
 import { payloadBounds } from '../../../src/worker/payload-check.ts';
 import { podOf } from '../../support/interlink-client.ts';
 import { plainPlanner, SidecarUnderTest } from '../../support/interlink-sidecar.ts';
@@ -45,6 +45,58 @@ describe('the body of a request of interLink', () => {
       Buffer.from(`[${many(lists, () => '['.repeat(90) + ']'.repeat(90)).join()}]`);
     expect(jsonOf(nested(2700))).to.have.lengthOf(2700);
     expect(() => jsonOf(nested(2800))).to.throw('the body has more than 250000 values');
+  });
+});
+
+describe('the parts of a body that a schema names', () => {
+  const schema = {
+    type: 'array',
+    items: {
+      type: 'object',
+      properties: { a: { type: 'string' }, in: { type: 'object', properties: { b: {}, 'c"': {} } } },
+    },
+  };
+  const parts = (text: string, most = 100) => partsOf(Buffer.from(text), schema, most);
+
+  it('are those that JSON.parse finds, and nothing else is made', () => {
+    expect(
+      parts(
+        ' [ {"x":[1,{"a":"no"},"]}\\\""], "\\u0061" : "\\u00e4é\\"" ,"in":{"b":null, "c\\"":-1e3,"d":{"b":2}}} ,{}, {"a":"1","a":"2"} ] ',
+      ),
+    ).to.deep.equal([{ a: 'äé"', in: { b: null, 'c"': -1000 } }, {}, { a: '2' }]);
+    expect(parts('[{"a":[1,2],"in":[3]},4,null,{"__proto__":{"a":1}}]')).to.deep.equal([
+      { a: [], in: [] },
+      4,
+      null,
+      {},
+    ]);
+    expect([parts('null'), parts('[]'), parts('{"a":1}'), parts('"x"')]).to.deep.equal([null, [], {}, 'x']);
+    expect(partsOf(Buffer.alloc(0), schema, 1)).to.equal(undefined);
+  });
+
+  it('are refused where the text is no JSON, wherever it ends', () => {
+    const whole = '[{"x":[1,{"y":"z"}],"a":"b","in":{"b":true}}]';
+    for (let end = 1; end < whole.length; end++)
+      expect(() => parts(whole.slice(0, end)), whole.slice(0, end)).to.throw('the body is no JSON');
+    for (const wrong of [
+      '[}',
+      '[{]',
+      '[1,]',
+      '[{"a" "b"}]',
+      '[{"a":}]',
+      '[{a:1}]',
+      '[] []',
+      ',',
+      '[{"a":x}]',
+      '[{,}]',
+    ])
+      expect(() => parts(wrong), wrong).to.throw('the body is no JSON');
+  });
+
+  it('have a number, however many others there are', () => {
+    const others = JSON.stringify({ x: many(1000, String), a: 'b' });
+    expect(parts(`[${others}]`, 3)).to.deep.equal([{ a: 'b' }]);
+    expect(() => parts(`[${others}]`, 2)).to.throw('the body has more than 2 values');
   });
 });
 
@@ -184,6 +236,14 @@ describe('hole 8: a Pod of interLink is counted before it is copied', () => {
       `${atOptions}the options have 65537 characters; they may have 65536`,
     ]);
   });
+  it('dollars in its arguments have a number, since each is looked at, and stay as they are up to that', () => {
+    const args = (dollars: number) => podData({ args: ['$('.repeat(dollars - 10), '$x'.repeat(10)] });
+    expect(refusals(args(100_001))).to.have.length(1);
+    expect(refusals(args(100_001))[0]).to.match(/ dollar signs/);
+    expect(refusals(podData({ args: ['$'.repeat(200_002)] }))).to.have.length(1);
+    expect(planned(args(100_000)).containers).to.deep.equal(['main']);
+  });
+
   it('items and Secrets for images have a number', () => {
     const configMap = { name: 'm', items: many(10_001, (at) => ({ key: 'a', path: `p${at}` })) };
     expect(refusals(podData({}, { volumes: [{ name: 'v', configMap }] }))).to.deep.equal([
@@ -257,6 +317,36 @@ describe('hole 8: a question of interLink costs no more than its length allows',
     expect(characters).to.be.lessThan(2 * names.join(' , ').length);
     expect((await ask('/delete', pod)).status).to.equal(200);
     expect(sidecar.jobs.get(metadata.uid)?.status).to.equal('cancelled');
+  });
+
+  it('of the labels and annotations of a Pod none is read but those that count, and as many as there are cost no other its status', async () => {
+    await start(fresh());
+    const pod = podOf('one', randomUUID(), 'true');
+    expect((await create(pod)).status).to.equal(200);
+    const labels = Object.fromEntries(many(150_000, (at) => [`l${at}`, '']));
+    const annotations = { ...labels, [keeps]: 'kept' };
+    const crowded = many(2, () => ({
+      metadata: { ...metadataOf(annotations), labels },
+      spec: { containers: [{ name: 'main', image: 'b', env: [{ name: 'A', value: '' }] }] },
+    }));
+    const text = { status: JSON.stringify([pod, ...crowded]), delete: JSON.stringify(crowded[0]) };
+    const { parse } = JSON;
+    let characters = 0;
+    JSON.parse = (json: string) => {
+      characters += json.length;
+      return parse(json) as unknown;
+    };
+    const post = (url: string, payload: string) => app.inject({ method: 'POST', url, payload });
+    const answers = await Promise.all([post('/status', text.status), post('/delete', text.delete)]).finally(
+      () => {
+        JSON.parse = parse;
+      },
+    );
+    expect(answers.map(({ statusCode }) => statusCode)).to.deep.equal([200, 200]);
+    expect((JSON.parse(answers[0].payload) as PodStatus[]).map(({ UID }) => UID)).to.deep.equal(
+      [pod, ...crowded].map(({ metadata }) => metadata.uid),
+    );
+    expect(characters).to.be.lessThan(2000);
   });
 
   it('a Pod that is named again and again is answered once, and there are only so many', async () => {

@@ -385,6 +385,48 @@ describe('the life of a Pod of interLink', () => {
     await until('the others are forgotten', () => later.every(isGone));
   });
 
+  it('whose file of an earlier version does not say when its end was heard is kept from the first start, and not anew from each', async () => {
+    const day = 86_400_000;
+    const pod = await running();
+    const file = join(root, 'pods', `${pod.metadata.uid}.json`);
+    report(pod, { state: 'terminated', exitCode: 0 });
+    await sidecar.tell(pod.metadata.uid, { status: 'finished', exitCode: 0, startTime: 1, endTime: 5000 });
+    await until('its end is written down', () => readFileSync(file, 'utf8').includes('"end":'));
+    await sidecar.stop();
+    const jobs = [...sidecar.jobs];
+    const record = JSON.parse(readFileSync(file, 'utf8')) as object;
+    expect(record).to.have.property('heardAt');
+    writeFileSync(file, JSON.stringify({ ...record, heardAt: undefined }));
+    const start = async (ahead: number) => {
+      sidecar = new SidecarUnderTest(root, plainPlanner, 5000, 7 * day);
+      for (const [uid, job] of jobs) sidecar.jobs.set(uid, job);
+      sidecar.ahead = ahead;
+      app = await sidecar.start();
+    };
+    await start(20 * day);
+    await until('that is noted', () => readFileSync(file, 'utf8').includes('"heardAt":'));
+    expect((await stateOf(pod))?.terminated?.exitCode).to.equal(0);
+    await sidecar.stop();
+    await start(27.5 * day);
+    await until('it is forgotten', () => isGone(pod));
+  });
+
+  it('whose job could not be written down at its first news is written down at a later look', async () => {
+    const pod = newPod();
+    const { files } = sidecar.book;
+    const save = files.save.bind(files);
+    let failures = 0;
+    files.save = (record) => {
+      if (record.job === undefined || failures > 0) return save(record);
+      failures++;
+      return Promise.reject(new Error('no space left on device'));
+    };
+    await create(pod);
+    await until('its first record failed', () => failures > 0);
+    const file = join(root, 'pods', `${pod.metadata.uid}.json`);
+    await until('it is written down', () => readFileSync(file, 'utf8').includes('"job":"1.0"'));
+  });
+
   it('that is deleted while /create waits for its job gets none', async () => {
     sidecar.submits = false;
     const pod = newPod();

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, renameSync, symlinkSync, truncateSync, write
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { LogOpts } from '../../../src/clients/interlink/wire.ts';
-import { fileView, type LogView } from '../../../src/sources/interlink/logs/log-view.ts';
+import { fileView, type InTurn, type LogView } from '../../../src/sources/interlink/logs/log-view.ts';
 import { type LogParts, type LogStage, readLog } from '../../../src/sources/interlink/logs/read-log.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -65,6 +65,116 @@ describe('A12: the log of a container of interLink', () => {
     expect(await textOf(join(directory, 'link.log'), {})).to.equal('');
     mkdirSync(join(directory, 'directory.log'));
     expect(await textOf(join(directory, 'directory.log'), {})).to.equal('');
+  });
+
+  describe('hole 8: that a container made without an end', () => {
+    /** Reads a log with this way of reading its file. @returns how often it was read, and how often in vain */
+    async function readsOf(
+      opts: Partial<LogOpts>,
+      path: string,
+      onRead: (reads: number) => void,
+      signal = new AbortController().signal,
+    ) {
+      const count = { reads: 0, empty: 0 };
+      const log = readLog({ ...all, ...opts }, signal, {
+        ...partsOf(path, () => 'over'),
+        look: async () => {
+          const view = await fileView(path);
+          const readAt: LogView['readAt'] = async (place, length) => {
+            onRead(++count.reads);
+            if (count.reads > 3000) throw new Error('it goes on and on');
+            const piece = (await view?.readAt(place, length)) ?? Buffer.alloc(0);
+            if (piece.length === 0) count.empty++;
+            return piece;
+          };
+          return view && { ...view, readAt };
+        },
+      });
+      let bytes = 0;
+      for await (const piece of log) bytes += piece.length;
+      return { ...count, bytes };
+    }
+    const none = () => undefined;
+    let huge: string;
+
+    beforeEach(() => {
+      huge = join(temporaryDirectory(), 'huge.log');
+      writeFileSync(huge, 'one\n');
+      truncateSync(huge, 2 ** 42);
+    });
+
+    for (const opts of [{ Tail: 10 }, { SinceTime: '2026-11-20T10:00:00Z' }])
+      it(`is searched no further once its reader has gone: ${JSON.stringify(opts)}`, async () => {
+        writeFileSync(`${huge}.times`, `5 ${at('2026-11-20T09:00:00Z')}\n`);
+        const gone = new AbortController();
+        const leave = (reads: number) => {
+          if (reads === 20) gone.abort();
+        };
+        expect(await readsOf(opts, huge, leave, gone.signal)).to.include({ reads: 20, bytes: 0 });
+      });
+
+    it('is searched no further for its last lines once it was cut', async () => {
+      const cut = (reads: number) => {
+        if (reads === 20) truncateSync(huge, 4);
+      };
+      const { reads, bytes } = await readsOf({ Tail: 10 }, huge, cut);
+      expect(reads).to.be.lessThan(25);
+      expect(bytes).to.equal(4);
+    });
+
+    it('has its last lines, or those since a time, searched in 64 MiB at most', async () => {
+      for (const opts of [{ Tail: 10 }, { SinceTime: '2026-11-20T10:00:00Z' }]) {
+        writeFileSync(`${huge}.times`, `5 ${at('2026-11-20T09:00:00Z')}\n`);
+        const { reads } = await readsOf({ ...opts, Bytes: 1 }, huge, none);
+        expect(reads, JSON.stringify(opts)).to.be.within(1024, 1030);
+      }
+      const stop = new AbortController();
+      const pieces = readLog(
+        { ...all, Tail: 10 },
+        stop.signal,
+        partsOf(huge, () => 'over'),
+      );
+      let bytes = 0;
+      for await (const piece of pieces) bytes += piece.length;
+      expect(bytes).to.equal(64 * 2 ** 20);
+    });
+
+    it('has stamps of which the last 8 MiB are read, and no step of that takes long', async () => {
+      const path = join(temporaryDirectory(), 'stamped.log');
+      writeFileSync(path, 'one\ntwo\n');
+      writeFileSync(`${path}.times`, '');
+      truncateSync(`${path}.times`, 2 ** 42);
+      appendFileSync(`${path}.times`, `\n4 ${at('2026-11-20T09:00:00Z')}\n8 ${at('2026-11-20T10:00:00Z')}\n`);
+      let calls = 0;
+      const view = await fileView(path, (call) => {
+        if (++calls > 1000) throw new Error('it goes on and on');
+        return call();
+      });
+      expect(await view?.stamps()).to.deep.equal([
+        { bytes: 4, seconds: at('2026-11-20T09:00:00Z') },
+        { bytes: 8, seconds: at('2026-11-20T10:00:00Z') },
+      ]);
+      expect(calls).to.be.lessThan(140);
+      await view?.close();
+    });
+
+    it('has stamps that are read no further once its reader has gone', async () => {
+      const path = join(temporaryDirectory(), 'stamped.log');
+      writeFileSync(path, 'one\ntwo\n');
+      writeFileSync(`${path}.times`, '1 1\n'.repeat(1_000_000));
+      const gone = new AbortController();
+      let calls = 0;
+      const inTurn: InTurn = async (call) => {
+        calls++;
+        if (calls === 10) gone.abort();
+        gone.signal.throwIfAborted();
+        return call();
+      };
+      const parts = { ...partsOf(path, () => 'over'), look: () => fileView(path, inTurn) };
+      for await (const piece of readLog({ ...all, Timestamps: true }, gone.signal, parts))
+        expect(piece).to.equal('none comes');
+      expect(calls).to.equal(10);
+    });
   });
 
   describe('A13: that is followed', () => {

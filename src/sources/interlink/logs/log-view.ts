@@ -23,19 +23,27 @@ export interface LogView {
 }
 
 const stampPiece = 64 * 1024;
+/** Bytes of the end of the stamps that are read: those of four days of a log that grows each second. A job may leave a file of any length. */
+const mostStampBytes = 8 * 1024 * 1024;
+
+/** Calls to the files of a log, each in its turn. */
+export type InTurn = <T>(call: () => Promise<T>) => Promise<T>;
 
 /** The log in a file on this machine; undefined: there is none. */
-export async function fileView(path: string): Promise<LogView | undefined> {
-  const file = await openLog(path);
+export async function fileView(
+  path: string,
+  inTurn: InTurn = (call) => call(),
+): Promise<LogView | undefined> {
+  const file = await inTurn(() => openLog(path));
   if (file === undefined) return undefined;
   const { ino } = await file.stat();
-  const stamps = new StampFile(path);
+  const stamps = new StampFile(path, inTurn);
   return {
     base: 0,
     grows: true,
     isNew: false,
     end: async () => (await file.stat()).size,
-    readAt: (place, length) => readAt(file, place, length),
+    readAt: (place, length) => inTurn(() => readAt(file, place, length)),
     stamps: () => stamps.now(),
     isReplaced: async () => {
       const now = await lstat(path).catch(() => undefined);
@@ -68,31 +76,37 @@ async function openLog(path: string): Promise<FileHandle | undefined> {
   return undefined;
 }
 
-/** The stamps beside a log, read on from where the last look ended. */
+/** The stamps beside a log, read on from where the last look ended. Bytes before the first one that is read are dated by it. */
 class StampFile {
   readonly #path: string;
+  readonly #inTurn: InTurn;
   #stamps = new Stamps();
   #file: FileHandle | undefined;
   #place = 0;
 
-  constructor(log: string) {
+  constructor(log: string, inTurn: InTurn) {
     this.#path = `${log}.times`;
+    this.#inTurn = inTurn;
   }
 
   async now(): Promise<readonly Stamp[]> {
-    const file = (this.#file ??= await openLog(this.#path));
+    const file = (this.#file ??= await this.#inTurn(() => openLog(this.#path)));
     if (file === undefined) return [];
-    if ((await file.stat()).size < this.#place) {
-      // They begin anew with a log that was cut.
-      this.#place = 0;
+    const { size } = await file.stat();
+    const first = Math.max(0, size - mostStampBytes);
+    if (size < this.#place || first > this.#place) {
+      // They begin anew with a log that was cut, and so does a look that is too far behind.
+      this.#place = first;
       this.#stamps = new Stamps();
     }
-    for (;;) {
-      const piece = await readAt(file, this.#place, stampPiece);
-      if (piece.length === 0) return this.#stamps.all;
+    // A job may write faster than this reads: what comes meanwhile is for the next look.
+    while (this.#place < size) {
+      const piece = await this.#inTurn(() => readAt(file, this.#place, stampPiece));
+      if (piece.length === 0) break;
       this.#place += piece.length;
       this.#stamps.push(piece.toString('latin1'));
     }
+    return this.#stamps.all;
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import { Turns } from '../../../clients/htcondor/turns.ts';
 import type { LogOpts } from '../../../clients/interlink/wire.ts';
 import type { SourceHost } from '../../../plugins/contracts/index.ts';
 import { messageOf, ThresherError, toReason } from '../../../worker/errors.ts';
@@ -7,7 +8,7 @@ import type { PodFiles } from '../pods/pod-files.ts';
 import type { TrackedPod } from '../pods/tracked-pod.ts';
 import { Refusal } from '../refusal.ts';
 import { LiveLog, type Shown } from './live-log.ts';
-import { fileView, type LogView } from './log-view.ts';
+import { fileView, type InTurn, type LogView } from './log-view.ts';
 import { type LogParts, type LogStage, readLog } from './read-log.ts';
 
 export interface PodLogsParts {
@@ -19,10 +20,15 @@ export interface PodLogsParts {
 
 /** A log that is not followed is begun within this time, so that an error has a status of its own. ms */
 const patience = 15_000;
+/** Calls to files of logs that are under way. Node has few threads for files, and all else of the daemon shares them. */
+const atOnce = 2;
 
 /** The logs of containers: from the files of the job, or through its backend while it runs on a machine that shares none. */
 export class PodLogs {
   readonly #parts: PodLogsParts;
+  readonly #turns = new Turns(atOnce);
+  /** One call at a time for each Pod: however many read the logs of one, those of the others do not stand behind them. */
+  readonly #turnsOf = new WeakMap<TrackedPod, Turns>();
 
   constructor(parts: PodLogsParts) {
     this.#parts = parts;
@@ -38,14 +44,14 @@ export class PodLogs {
     const { machines } = this.#parts;
     const parts =
       machines === undefined
-        ? this.#here(pod, container)
+        ? this.#here(pod, container, signal)
         : this.#there(pod, container, opts, signal, machines);
     const pieces = readLog(opts, signal, parts);
     return opts.Follow ? pieces : this.#begun(pieces, signal);
   }
 
   /** The job writes the log itself. */
-  #here(pod: TrackedPod, container: string): LogParts {
+  #here(pod: TrackedPod, container: string, signal: AbortSignal): LogParts {
     const { host, files } = this.#parts;
     return {
       clock: host.clock,
@@ -53,7 +59,7 @@ export class PodLogs {
         const stage = stageOf(pod, container);
         return stage === 'coming' ? 'ended' : stage;
       },
-      look: () => fileView(files.logOf(pod.record.uid, container)),
+      look: () => fileView(files.logOf(pod.record.uid, container), this.#fileTurns(pod, signal)),
     };
   }
 
@@ -68,11 +74,12 @@ export class PodLogs {
     const { uid } = pod.record;
     const live = new LiveLog(container, {
       directory: files.outputOf(uid),
-      peek: (file, mostBytes) => peeks.peek(pod, file, mostBytes, signal),
+      peek: (file, mostBytes) =>
+        inTurn(this.#turnsFor(pod), signal, () => peeks.peek(pod, file, mostBytes, signal)),
     });
     const look = async (shown: Shown | undefined): Promise<LogView | undefined> => {
       const stage = stageOf(pod, container);
-      if (stage === 'over') return fileView(files.logOf(uid, container));
+      if (stage === 'over') return fileView(files.logOf(uid, container), this.#fileTurns(pod, signal));
       if (stage === 'coming') return undefined;
       if (!looks.isBlind(pod)) {
         const view = await live.look(shown);
@@ -105,6 +112,16 @@ export class PodLogs {
     };
   }
 
+  #fileTurns(pod: TrackedPod, signal: AbortSignal): InTurn {
+    return (call) => inTurn(this.#turnsFor(pod), signal, () => inTurn(this.#turns, signal, call));
+  }
+
+  #turnsFor(pod: TrackedPod): Turns {
+    const turns = this.#turnsOf.get(pod) ?? new Turns(1);
+    this.#turnsOf.set(pod, turns);
+    return turns;
+  }
+
   /** An error before the first piece is an answer, and no end of one. */
   async #begun(pieces: AsyncGenerator<Uint8Array>, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const { clock } = this.#parts.host;
@@ -123,6 +140,16 @@ export class PodLogs {
       over.abort();
     }
     return goOn(first, pieces);
+  }
+}
+
+/** @throws Error where the reader goes away before its turn comes */
+async function inTurn<T>(turns: Turns, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  if (!(await turns.begin(signal))) throw new Error('nobody reads the log any more');
+  try {
+    return await call();
+  } finally {
+    turns.end();
   }
 }
 

@@ -27,9 +27,15 @@ export interface LogParts {
 }
 
 const pieceSize = 64 * 1024;
+/** With a time before each line: a piece may have nothing but line feeds, and becomes twenty times as long. */
+const stampedPieceSize = 16 * 1024;
 const usual = { file: 500, machine: 2000 };
 /** So far around its expected place the end of the shown part is looked for, bytes. */
 const searched = 4 * 1024 * 1024;
+/** It is looked for in so many bytes at once: nothing else runs meanwhile. */
+const searchedAtOnce = 256 * 1024;
+/** A line feed is looked for in so many bytes at most: lines may be longer than any log should be, and a container can make its log as long as it likes without a byte on the disk. */
+const longestSearch = 64 * 1024 * 1024;
 const newLine = 10;
 
 /** Whether a time is Go's zero time, which stands for none. */
@@ -61,12 +67,14 @@ async function* lines(opts: LogOpts, signal: AbortSignal, parts: LogParts): Asyn
       if (view !== undefined) {
         let place =
           shown === undefined
-            ? await startOf(view, opts, clock.now())
-            : await placeAfter(view, shown, isSameView);
+            ? await startOf(view, opts, clock.now(), signal)
+            : await placeAfter(view, shown, isSameView, signal);
+        // A search that was broken off has found no place.
+        if (isGone()) return;
         // Bytes before another place stand elsewhere.
         let end = place === shown?.place ? shown.end : await bytesBefore(view, place);
         for (;;) {
-          const piece = await view.readAt(place, pieceSize);
+          const piece = await view.readAt(place, stamper === undefined ? pieceSize : stampedPieceSize);
           if (piece.length === 0) break;
           const stamped = stamper?.stamp(piece, place, await view.stamps(), clock.now());
           place += piece.length;
@@ -79,6 +87,9 @@ async function* lines(opts: LogOpts, signal: AbortSignal, parts: LogParts): Asyn
       } else if (stage === 'over' || (stage !== 'coming' && !opts.Follow)) return;
       await clock.sleep(intervals[view === undefined || view.grows ? 'file' : 'machine'], signal);
     }
+  } catch (error) {
+    // What breaks off because nobody reads any more is no error.
+    if (!isGone()) throw error;
   } finally {
     await view?.close();
   }
@@ -87,12 +98,14 @@ async function* lines(opts: LogOpts, signal: AbortSignal, parts: LogParts): Asyn
 const noBytes = Buffer.alloc(0);
 
 /** A first look begins where the request wants it to. */
-async function startOf(view: LogView, opts: LogOpts, now: number): Promise<number> {
+async function startOf(view: LogView, opts: LogOpts, now: number, signal: AbortSignal): Promise<number> {
   const end = await view.end();
   const since = sinceOf(opts, now);
   const byTime =
-    since === undefined ? view.base : await lineAt(view, offsetSince(await view.stamps(), since, end), end);
-  const byCount = opts.Tail > 0 ? await tailAt(view, opts.Tail, end) : view.base;
+    since === undefined
+      ? view.base
+      : await lineAt(view, offsetSince(await view.stamps(), since, end), end, signal);
+  const byCount = opts.Tail > 0 ? await tailAt(view, opts.Tail, end, signal) : view.base;
   return Math.max(byTime, byCount);
 }
 
@@ -100,7 +113,12 @@ async function startOf(view: LogView, opts: LogOpts, now: number): Promise<numbe
  * The place where a log goes on after the part that was shown. One that has become shorter has lost its beginning, as the runner cuts a
  * log beyond its bound; or it begins anew.
  */
-async function placeAfter(view: LogView, { place, end }: Shown, isSameView: boolean): Promise<number> {
+async function placeAfter(
+  view: LogView,
+  { place, end }: Shown,
+  isSameView: boolean,
+  signal: AbortSignal,
+): Promise<number> {
   if (view.isNew) return view.base;
   if (!view.grows) return Math.max(place, view.base);
   const size = await view.end();
@@ -108,17 +126,29 @@ async function placeAfter(view: LogView, { place, end }: Shown, isSameView: bool
     if (isSameView || end.length === 0) return place;
     const before = await view.readAt(Math.max(0, place - end.length), end.length);
     // The length of a long log on another machine is known by its last stamp alone.
-    return before.equals(end) ? place : ((await placeIn(view, end, place - searched)) ?? place);
+    return before.equals(end) ? place : ((await placeIn(view, end, place - searched, signal)) ?? place);
   }
-  const kept = end.length < markBytes ? undefined : await placeIn(view, end, size - 2 * searched);
+  const kept = end.length < markBytes ? undefined : await placeIn(view, end, size - 2 * searched, signal);
   return kept ?? view.base;
 }
 
-/** The place after these bytes, where they are near it. */
-async function placeIn(view: LogView, end: Buffer, near: number): Promise<number | undefined> {
-  const from = Math.max(0, near);
-  const found = lastPlaceOf(await view.readAt(from, 2 * searched), end);
-  return found < 0 ? undefined : from + found + end.length;
+/** The last place after these bytes, where they are near it. */
+async function placeIn(
+  view: LogView,
+  end: Buffer,
+  near: number,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const first = Math.max(0, near);
+  let to = Math.min(first + 2 * searched, await view.end());
+  while (to > first && !signal.aborted) {
+    const from = Math.max(first, to - searchedAtOnce);
+    // They may begin in one part and end in the next.
+    const found = lastPlaceOf(await view.readAt(from, to - from + end.length), end);
+    if (found >= 0) return from + found + end.length;
+    to = from;
+  }
+  return undefined;
 }
 
 async function bytesBefore(view: LogView, place: number): Promise<Buffer> {
@@ -134,6 +164,8 @@ function endOf(before: Buffer, piece: Buffer): Buffer {
 /** Puts the time before each line. */
 class Stamper {
   #isStart = true;
+  /** Lines of one second have one text: a log may have nothing but line feeds. */
+  #last = { seconds: Number.NaN, text: noBytes };
 
   stamp(piece: Uint8Array, place: number, stamps: readonly Stamp[], now: number): Uint8Array {
     const parts: Uint8Array[] = [];
@@ -141,7 +173,7 @@ class Stamper {
     while (from < piece.length) {
       if (this.#isStart) {
         const seconds = timeOf(stamps, place + from) ?? Math.floor(now / 1000);
-        parts.push(Buffer.from(`${new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')} `));
+        parts.push(this.#textOf(seconds));
       }
       const end = piece.indexOf(newLine, from);
       this.#isStart = end >= 0;
@@ -150,6 +182,14 @@ class Stamper {
       from = to;
     }
     return Buffer.concat(parts);
+  }
+
+  #textOf(seconds: number): Buffer {
+    if (seconds !== this.#last.seconds) {
+      const time = new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
+      this.#last = { seconds, text: Buffer.from(`${time} `) };
+    }
+    return this.#last.text;
   }
 }
 
@@ -168,10 +208,11 @@ function sinceOf({ SinceSeconds, SinceTime }: LogOpts, now: number): number | un
   return isUnset(SinceTime) ? undefined : Math.floor(Date.parse(SinceTime) / 1000);
 }
 
-/** The first line that begins there or later. */
-async function lineAt(view: LogView, offset: number, end: number): Promise<number> {
+/** The first line that begins there or later; of a line that is too long for that, the part from there on. */
+async function lineAt(view: LogView, offset: number, end: number, signal: AbortSignal): Promise<number> {
   if (offset <= view.base) return view.base;
-  for (let at = offset - 1; at < end;) {
+  for (let at = offset - 1; at < end && !signal.aborted;) {
+    if (at - offset >= longestSearch) return offset;
     const piece = await view.readAt(at, pieceSize);
     if (piece.length === 0) return end;
     const found = piece.indexOf(newLine);
@@ -181,13 +222,16 @@ async function lineAt(view: LogView, offset: number, end: number): Promise<numbe
   return end;
 }
 
-/** Beginning of the last lines, so many. */
-async function tailAt(view: LogView, count: number, size: number): Promise<number> {
+/** Beginning of the last lines, so many; of longer ones, as many bytes as are searched. */
+async function tailAt(view: LogView, count: number, size: number, signal: AbortSignal): Promise<number> {
+  const first = Math.max(view.base, size - longestSearch);
   let left = count;
   // The line feed at the very end belongs to the last line.
-  for (let end = size - 1; end > view.base;) {
-    const from = Math.max(view.base, end - pieceSize);
+  for (let end = size - 1; end > first && !signal.aborted;) {
+    const from = Math.max(first, end - pieceSize);
     const piece = await view.readAt(from, end - from);
+    // It was cut meanwhile, and begins anew.
+    if (piece.length === 0) return view.base;
     for (
       let at = piece.lastIndexOf(newLine);
       at >= 0;
@@ -198,5 +242,5 @@ async function tailAt(view: LogView, count: number, size: number): Promise<numbe
     }
     end = from;
   }
-  return view.base;
+  return first;
 }

@@ -26,9 +26,9 @@ export function timeOf(stamps: readonly Stamp[], offset: number): number | undef
 }
 
 /** More stamps than these are thinned out: a line is then dated a little late. */
-const mostStamps = 400_000;
+const mostStamps = 50_000;
 
-/** Stamps as their file grows: lines "BYTES SECONDS". A job may write anything, so a stamp that goes back is left out. */
+/** Stamps as their file grows: lines "BYTES SECONDS". A job may write anything, so a stamp that does not go forward is left out: it dates no byte. */
 export class Stamps {
   #all: Stamp[] = [];
   #rest = '';
@@ -43,7 +43,7 @@ export class Stamps {
     const end = lines.lastIndexOf('\n') + 1;
     this.#rest = lines.slice(end, end + longestLine);
     for (const stamp of readLogTimes(lines.slice(0, end)))
-      if (stamp.bytes >= (this.#all.at(-1)?.bytes ?? 0)) this.#all.push(stamp);
+      if (stamp.bytes > (this.#all.at(-1)?.bytes ?? 0)) this.#all.push(stamp);
     // The later stamp of two stands for both.
     if (this.#all.length > mostStamps) this.#all = this.#all.filter((_, index) => index % 2 === 1);
   }

@@ -31,7 +31,7 @@ export function environmentText(variables: ReadonlyMap<string, string>): string 
   return [...variables].map(([name, value]) => `${lineOf('env', `${name}=${value}`)}\n`).join('');
 }
 
-/** Bytes that a job still takes: of what the variables of a Pod add to its texts, which can name one as often as they like, or of its files. */
+/** What a job still takes: bytes of what the variables of a Pod add to its texts, which can name one as often as they like, or of its files; or dollars. */
 export interface Room {
   left: number;
 }
@@ -41,15 +41,20 @@ export class TooLong extends RangeError {}
 
 export type Expand = (text: string) => string;
 
+/** Dollars in all texts of a Pod, each of which is looked at, two in a row as one: whole scripts have some thousands. */
+export const mostDollars = 100_000;
+
 /**
  * `$(NAME)` becomes the variable's value, `$$` a dollar; an unknown name stays. Source: Kubernetes' third_party/forked/golang/expansion.
  * @param room that all texts of the Pod share
+ * @param dollars that all texts of the Pod may still have
  */
-export function expander(variables: ReadonlyMap<string, string>, room: Room): Expand {
+export function expander(variables: ReadonlyMap<string, string>, room: Room, dollars: Room): Expand {
   return (text) => {
     const lastEnd = text.lastIndexOf(')');
     let [made, from] = ['', 0];
     for (let at = text.indexOf('$'); at >= 0; at = text.indexOf('$', from)) {
+      if (--dollars.left < 0) throw new TooLong();
       made += text.slice(from, at);
       const end = text[at + 1] === '(' && at < lastEnd ? text.indexOf(')', at) + 1 : at + 2;
       const whole = text.slice(at, end);

@@ -4,7 +4,7 @@ import { payloadBounds } from '../../../worker/payload-check.ts';
 import { annotationsOf } from './annotations.ts';
 import { containerText, type ContainerContext, writersOf } from './container.ts';
 import { disabledIn } from './disabled.ts';
-import { environmentText, expander, TooLong, variablesOf } from './environment.ts';
+import { environmentText, expander, mostDollars, TooLong, variablesOf } from './environment.ts';
 import { imageLines, imageOf, loginsOf, type PodImage } from './images.ts';
 import { optionsOf } from './job-config.ts';
 import { fieldsOf, lineOf } from './lines.ts';
@@ -107,6 +107,7 @@ function planned(
   const options = [...context.options, ...optionsOf(data.jobConfig, context.runtime, findings)];
   const images: PodImage[] = [];
   const room = { left: payloadBounds.bytes };
+  const dollars = { left: mostDollars };
   const filesRoom = { left: payloadBounds.bytes };
   /** All that comes from a Pod is for the job's user alone: any of it may hold a secret. */
   const file = (name: string, text: string) => {
@@ -117,7 +118,7 @@ function planned(
     const variables = variablesOf(container, at, findings);
     const ip = annotations.podIp;
     if (ip !== undefined && !variables.has('POD_IP')) variables.set('POD_IP', ip);
-    return { container, at, isInit, variables, expand: expander(variables, room) };
+    return { container, at, isInit, variables, expand: expander(variables, room, dollars) };
   });
   // Init containers run one after the other, and before all others.
   const writers = made.flatMap(({ container, isInit, expand }) =>

@@ -78,8 +78,25 @@ function isTime(text: string): boolean {
 
 /** Time of each byte of a log, by `NAME.log.times`. Lines that are none are left out. */
 export function readLogTimes(text: string): readonly { readonly bytes: number; readonly seconds: number }[] {
-  return text.split('\n').flatMap((line) => {
-    const [, bytes, seconds] = /^(\d{1,15}) (\d{1,12})$/.exec(line) ?? [];
-    return bytes === undefined ? [] : [{ bytes: Number(bytes), seconds: Number(seconds) }];
-  });
+  const times: { bytes: number; seconds: number }[] = [];
+  // A job may leave a million lines: an expression for each would take seconds.
+  for (const line of text.split('\n')) {
+    const blank = line.indexOf(' ');
+    const bytes = digitsOf(line, 0, blank, 15);
+    const seconds = digitsOf(line, blank + 1, line.length, 12);
+    if (bytes !== undefined && seconds !== undefined) times.push({ bytes, seconds });
+  }
+  return times;
+}
+
+/** A number of so many digits at most; undefined: there is something else. */
+function digitsOf(text: string, from: number, to: number, most: number): number | undefined {
+  if (to <= from || to - from > most) return undefined;
+  let number = 0;
+  for (let at = from; at < to; at++) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) return undefined;
+    number = number * 10 + digit;
+  }
+  return number;
 }

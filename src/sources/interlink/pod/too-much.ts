@@ -1,7 +1,7 @@
 import type { Container, Pod } from '../../../clients/interlink/wire.ts';
 import type { Payload } from '../../../plugins/contracts/index.ts';
 import { payloadBounds, payloadProblems as wrongIn } from '../../../worker/payload-check.ts';
-import type { Room } from './environment.ts';
+import { mostDollars, type Room } from './environment.ts';
 import { type PodProblem, problem } from './problem.ts';
 
 /** Of one Pod. An API server takes 1.5 MiB in an object. */
@@ -66,7 +66,7 @@ export function take(room: Room, bytes: number): void {
 /** Its texts grow with each name of a variable in them. */
 export const tooLong = problem(
   '/pod/spec',
-  `the variables in commands and paths of the Pod stand for more than a job takes: ${payloadBounds.bytes} bytes (1 MiB)`,
+  `commands and paths of the Pod have more than ${mostDollars} dollar signs, or their variables stand for more than a job takes: ${payloadBounds.bytes} bytes (1 MiB)`,
 );
 
 export const tooLarge = problem(

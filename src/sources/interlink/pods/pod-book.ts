@@ -152,7 +152,7 @@ export class PodBook {
     const facts = pod.after(news);
     if (!hasEnded(facts)) {
       if (pod.ending === undefined) pod.take(facts);
-      this.#mark(pod, facts);
+      this.mark(pod, facts);
       pod.wait = waitAfter(pod.wait, facts, news.worker, clock.now());
       return;
     }
@@ -221,11 +221,15 @@ export class PodBook {
     pod.ending = undefined;
   }
 
-  /** Where the database is lost, its file still tells that the Pod had its job. Its body is not needed any more, and goes. */
-  #mark(pod: TrackedPod, { batchId }: PodFacts): void {
-    if (batchId === null || pod.record.job !== undefined) return;
+  /**
+   * Where the database is lost, its file still tells that the Pod had its job. Its body is not needed any more, and goes. It is tried again with
+   * each look at the Pod: news of its job may come no more until its end.
+   */
+  mark(pod: TrackedPod, { batchId }: PodFacts): void {
+    if (batchId === null || pod.record.job !== undefined || pod.marking === 'now') return;
+    const isTold = pod.marking === 'failed';
+    pod.marking = 'now';
     this.#marks = this.#marks.then(async () => {
-      if (pod.record.job !== undefined) return;
       try {
         await pod.change(
           (record) => ({ ...record, job: batchId }),
@@ -236,8 +240,10 @@ export class PodBook {
         );
         pod.bodyBytes = 0;
         pod.hadJob = true;
+        pod.marking = 'due';
       } catch (error) {
-        // The next news of the job try it again.
+        pod.marking = 'failed';
+        if (isTold) return;
         this.#log.warn('the job of a Pod could not be written down', {
           pod: pod.record.uid,
           job: batchId,
@@ -245,6 +251,16 @@ export class PodBook {
         });
       }
     });
+  }
+
+  /** Files of earlier versions do not say when the end of the Pod was heard: from now on this one does. @throws ThresherError `interlink-files` */
+  async noteHeard(pod: TrackedPod, heardAt: number): Promise<void> {
+    await pod.change(
+      (record) => ({ ...record, heardAt }),
+      async (record) => {
+        if (record.deleted !== true) await this.files.save(record);
+      },
+    );
   }
 
   /** All that was heard of jobs up to now is written down, or cannot be. */

@@ -8,7 +8,7 @@ import type { Lane } from '../../../util/file-lane.ts';
 import type { RetrievedPodData } from '../../../clients/interlink/wire.ts';
 import { hasCode, syncToDisk, writeFileAtomically } from '../../../util/files.ts';
 import { oneLine } from '../../../util/one-line.ts';
-import { openPlainFile } from '../../../util/plain-file.ts';
+import { NotPlainFile, openPlainFile, readPlainFile } from '../../../util/plain-file.ts';
 import { removeTree } from '../../../util/remove-tree.ts';
 import { messageOf, ThresherError, toReason } from '../../../worker/errors.ts';
 import { isContainerName, isPodUid } from '../pod/names.ts';
@@ -150,7 +150,8 @@ export class PodFiles {
         }),
       'background',
     );
-    return names.length > 0;
+    // A file server has entries of its own in its directories.
+    return names.some((name) => !/^\.(?:snapshot|nfs)/.test(name));
   }
 
   /** The body of a Pod that waits for its job. @throws ThresherError `interlink-files`: there is none, or it cannot be read; `file-timeout` */
@@ -221,12 +222,11 @@ export class PodFiles {
       return await this.#lane.run(`reading ${file}`, async () => {
         const now = await lstat(file);
         if (!now.isFile() || isSameVersion(versionOf(now), seen)) return undefined;
-        await using opened = await openPlainFile(file, 'refuse');
-        const version = versionOf(await opened.stat());
-        if (version.size > bounds.reportBytes) return undefined;
-        return { text: await opened.readFile('utf8'), version };
+        const { bytes, stats } = await readPlainFile(file, { largest: bounds.reportBytes, links: 'refuse' });
+        return { text: bytes.toString('utf8'), version: versionOf(stats) };
       });
     } catch (error) {
+      if (error instanceof NotPlainFile && error.why === 'too-large') return undefined;
       this.#cannot('the report of a Pod cannot be read', uid, error);
       return undefined;
     }

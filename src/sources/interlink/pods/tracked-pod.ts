@@ -29,6 +29,8 @@ export class TrackedPod {
   ending: { readonly facts: PodFacts; readonly since: number; readonly heardAt: number } | undefined;
   /** Its files tell of a job of it: it gets no other, also where the database knows none. */
   hadJob: boolean;
+  /** Whether that it has its job is being written down, or could not be, which was told. */
+  marking: 'due' | 'now' | 'failed' = 'due';
   /** Its job may have lost its machine after its containers had started. */
   isLost = false;
   /** Why its job is to be ended; undefined: it is not. */

@@ -1,6 +1,8 @@
 import { bounds } from '../bounds.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
+  NamedPodSchema,
+  NamedPodsSchema,
   readCreate,
   readLogRequest,
   readPod,
@@ -13,7 +15,7 @@ import type { Log } from '../../../plugins/contracts/index.ts';
 import type { PodService } from '../pod-service.ts';
 import type { TrackedPod } from '../pods/tracked-pod.ts';
 import { Refusal } from '../refusal.ts';
-import { jsonOf, letGo } from './body.ts';
+import { jsonOf, letGo, partsOf } from './body.ts';
 import type { LogStreams } from './log-streams.ts';
 
 /** Header with the name by which interLink's own log calls a request. */
@@ -55,7 +57,7 @@ export async function answerCreate(
 /** Nothing holds the body after this call: the answer may wait for the job for minutes, beside a thousand others. */
 async function accepted(service: PodService, request: FastifyRequest): Promise<TrackedPod> {
   try {
-    return await service.accept(read(readCreate, request, bounds.podValues));
+    return await service.accept(wellFormed(readCreate(jsonOf(request.body, bounds.podValues))));
   } finally {
     letGo(request);
   }
@@ -63,14 +65,14 @@ async function accepted(service: PodService, request: FastifyRequest): Promise<T
 
 /** Whatever is known of the Pod, the answer is that it is gone: nothing else ends the question. @throws Refusal */
 export async function answerDelete({ service }: ServedPods, request: FastifyRequest): Promise<unknown> {
-  const pod = readOnce(readPod, request);
+  const pod = readOnce(request, (body) => readPod(partsOf(body, NamedPodSchema, bounds.podValues)));
   await service.remove(pod);
   return { message: 'the Pod is deleted', podUID: pod.metadata.uid, podName: pod.metadata.name };
 }
 
 /** @throws Refusal */
 export function answerStatus(served: ServedPods, request: FastifyRequest): unknown {
-  const pods = readOnce(readPods, request);
+  const pods = readOnce(request, (body) => readPods(partsOf(body, NamedPodsSchema, bounds.bodyValues)));
   if (pods.length > 0) return served.service.status(pods);
   // A probe of the health of the sidecar asks the same, and knows nothing of Pods.
   if (isOfInterlink(request)) served.service.heardPing();
@@ -112,7 +114,8 @@ export async function answerLogs(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  await streams.send(readOnce(readLogRequest, request), service, reply, goneOf(reply));
+  const asked = readOnce(request, (body) => readLogRequest(jsonOf(body)));
+  await streams.send(asked, service, reply, goneOf(reply));
 }
 
 /** Aborts when the answer has gone out, or its caller has gone. */
@@ -126,17 +129,12 @@ function goneOf({ raw }: FastifyReply): AbortSignal {
 }
 
 /** The body is needed no more then. @throws Refusal */
-function readOnce<T>(reader: (json: unknown) => Read<T>, request: FastifyRequest): T {
+function readOnce<T>(request: FastifyRequest, reader: (body: unknown) => Read<T>): T {
   try {
-    return read(reader, request);
+    return wellFormed(reader(request.body));
   } finally {
     letGo(request);
   }
-}
-
-/** @throws Refusal */
-function read<T>(reader: (json: unknown) => Read<T>, { body }: FastifyRequest, values?: number): T {
-  return wellFormed(reader(jsonOf(body, values)));
 }
 
 /** @throws Refusal */

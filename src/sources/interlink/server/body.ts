@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
 import { bounds } from '../bounds.ts';
 import { Refusal } from '../refusal.ts';
 
 /** Characters of JSON. */
-const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
@@ -43,13 +44,158 @@ function requireShape(json: Uint8Array, mostValues: number): void {
       beginnings++;
       depth++;
     } else if (byte === closeList || byte === closeObject) depth--;
-    if (depth > bodyDepth)
-      throw new Refusal(400, `the body has more than ${bodyDepth} lists and objects within each other`);
-    if (Math.max(commas, beginnings) > mostValues)
-      throw new Refusal(
-        413,
-        `the body has more than ${mostValues} values: ask for fewer Pods at once, or give a Pod fewer`,
-      );
+    if (depth > bodyDepth) throw tooDeep();
+    if (Math.max(commas, beginnings) > mostValues) throw tooMany(mostValues);
+  }
+}
+
+function tooDeep(): Refusal {
+  return new Refusal(400, `the body has more than ${bounds.bodyDepth} lists and objects within each other`);
+}
+
+function tooMany(values: number): Refusal {
+  return new Refusal(
+    413,
+    `the body has more than ${values} values: ask for fewer Pods at once, or give a Pod fewer`,
+  );
+}
+
+/**
+ * Those parts of the value in a body that a schema names, without a check of them. All else is passed over and never made: a Pod has labels
+ * by the hundred thousand if its user likes.
+ * @param values that are made, so many at most
+ * @throws Refusal
+ */
+export function partsOf(body: unknown, schema: TSchema, values: number): unknown {
+  if (!(body instanceof Uint8Array) || body.length === 0) return undefined;
+  try {
+    return new Parts(Buffer.from(body.buffer, body.byteOffset, body.length), values).whole(schema);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new Refusal(400, 'the body is no JSON');
+    throw error;
+  }
+}
+
+/** The keywords by which a schema names parts. */
+interface Naming {
+  readonly properties?: Readonly<Record<string, Naming>>;
+  readonly items?: Naming;
+}
+
+class Parts {
+  readonly #json: Buffer;
+  readonly #most: number;
+  #values = 0;
+  #at = 0;
+
+  constructor(json: Buffer, most: number) {
+    this.#json = json;
+    this.#most = most;
+  }
+
+  whole(schema: Naming): unknown {
+    const value = this.#value(schema);
+    if (this.#next() !== undefined) throw new SyntaxError();
+    return value;
+  }
+
+  #value({ properties, items }: Naming): unknown {
+    if (++this.#values > this.#most) throw tooMany(this.#most);
+    const first = this.#next();
+    if (first === openObject && properties !== undefined) return this.#object(properties);
+    if (first === openList && items !== undefined) return this.#list(items);
+    const text = this.#passed();
+    // The check of the schema has to see no more of it than what it is.
+    if (first === openObject) return {};
+    return first === openList ? [] : (JSON.parse(text.toString('utf8')) as unknown);
+  }
+
+  #object(properties: Readonly<Record<string, Naming>>): unknown {
+    const made: Record<string, unknown> = {};
+    this.#each(closeObject, () => {
+      if (this.#next() !== quote) throw new SyntaxError();
+      const key = this.#key(properties);
+      if (this.#next() !== colon) throw new SyntaxError();
+      this.#at++;
+      const schema = key === undefined ? undefined : properties[key];
+      if (key === undefined || schema === undefined) this.#passed();
+      else made[key] = this.#value(schema);
+    });
+    return made;
+  }
+
+  /** The name of a part; undefined: any other key. No text is made of one that has no length of these, since there may be very many. */
+  #key(properties: Readonly<Record<string, Naming>>): string | undefined {
+    const text = this.#passed();
+    const isPlain = Object.keys(properties).some((name) => name.length + 2 === text.length);
+    const isEscaped = text.includes(backslash);
+    if (!isPlain && !isEscaped) return undefined;
+    const key = isEscaped
+      ? String(JSON.parse(text.toString('utf8')))
+      : text.toString('utf8', 1, text.length - 1);
+    return Object.hasOwn(properties, key) ? key : undefined;
+  }
+
+  #list(items: Naming): unknown {
+    const made: unknown[] = [];
+    this.#each(closeList, () => made.push(this.#value(items)));
+    return made;
+  }
+
+  /** What stands between commas, up to the end of a list or object. */
+  #each(end: number, take: () => void): void {
+    this.#at++;
+    if (this.#next() !== end)
+      for (;;) {
+        take();
+        const next = this.#next();
+        if (next === end) break;
+        if (next !== comma) throw new SyntaxError();
+        this.#at++;
+      }
+    this.#at++;
+  }
+
+  /** The byte that follows after blanks; undefined: none. */
+  #next(): number | undefined {
+    for (;;) {
+      const byte = this.#json[this.#at];
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte;
+      this.#at++;
+    }
+  }
+
+  /** Goes on behind a value. @returns its text */
+  #passed(): Buffer {
+    this.#next();
+    const [json, from] = [this.#json, this.#at];
+    let depth = 0;
+    let inText = false;
+    let at = from;
+    for (; at < json.length; at++) {
+      const byte = json[at];
+      if (inText) {
+        if (byte === backslash) at++;
+        else if (byte === quote) inText = false;
+        if (inText || depth > 0) continue;
+        at++;
+        break;
+      }
+      if (byte === quote) inText = true;
+      else if (byte === openList || byte === openObject) {
+        if (++depth > bounds.bodyDepth) throw tooDeep();
+      } else if (byte === closeList || byte === closeObject) {
+        // The end of what is around a number or a word.
+        if (depth === 0) break;
+        depth--;
+        if (depth > 0) continue;
+        at++;
+        break;
+      } else if (depth === 0 && (byte === comma || byte === colon)) break;
+    }
+    if (at === from || at > json.length || depth > 0 || inText) throw new SyntaxError();
+    this.#at = at;
+    return json.subarray(from, at);
   }
 }
 

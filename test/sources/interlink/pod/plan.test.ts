@@ -61,7 +61,7 @@ describe('a Pod becomes a job', () => {
     it('variables in it stand for no more than a job takes', () => {
       const env = [{ name: 'A', value: long }];
       expect(refusals(podData({ env, ...named(2000) }))).to.deep.equal([
-        '/pod/spec: the variables in commands and paths of the Pod stand for more than a job takes: 1048576 bytes (1 MiB)',
+        '/pod/spec: commands and paths of the Pod have more than 100000 dollar signs, or their variables stand for more than a job takes: 1048576 bytes (1 MiB)',
       ]);
       expect(linesOf(planned(podData({ env, command: ['$(A)$(A)'] })), 'c0', 'word')).to.deep.equal([
         long + long,

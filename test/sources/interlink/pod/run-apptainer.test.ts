@@ -66,6 +66,13 @@ describe('a Pod, run by a real apptainer', () => {
     return { child, ended: once(child, 'close').then(([code]) => code as number), log, report, scratch };
   }
 
+  const isReady = (report: () => ReturnType<ReturnType<typeof start>['report']>) =>
+    until('it is ready', () => {
+      const { main } = report();
+      if (main?.exitCode !== undefined) throw new Error(`it ended before: ${JSON.stringify(main)}`);
+      return main?.ready === true;
+    });
+
   it('gives words, variables and files as they are, and shares an emptyDir of which one container may only read', async () => {
     const value = `two  words "$HOME" \`id\` \\ $(id)\nline\n`;
     const show = [
@@ -137,13 +144,13 @@ describe('a Pod, run by a real apptainer', () => {
             { name: 'my.var', value: 'odd' },
           ],
           workingDir: '/etc',
-          readinessProbe: { exec: { command: ['cat', '/tmp/ready'] }, periodSeconds: 1, timeoutSeconds: 5 },
+          readinessProbe: { exec: { command: ['cat', '/tmp/ready'] }, periodSeconds: 1, timeoutSeconds: 60 },
           // It is among the processes of the container, with its environment and directory.
           livenessProbe: {
             exec: { command: ['sh', '-c', 'cat /proc/[0-9]*/cmdline | busybox grep -q "rea[d]y;"'] },
             periodSeconds: 1,
             failureThreshold: 1,
-            timeoutSeconds: 5,
+            timeoutSeconds: 60,
           },
           lifecycle: {
             preStop: { exec: { command: ['sh', '-c', 'pwd >/tmp/stopping; env >>/tmp/stopping'] } },
@@ -152,7 +159,7 @@ describe('a Pod, run by a real apptainer', () => {
         { terminationGracePeriodSeconds: 20 },
       ),
     );
-    await until('it is ready', () => report()['main']?.ready === true);
+    await isReady(report);
     child.kill('SIGTERM');
     expect(await ended).to.equal(143);
     expect(log('main'))
@@ -180,7 +187,7 @@ describe('a Pod, run by a real apptainer', () => {
         { volumes: [{ name: 'v', emptyDir: {} }] },
       ),
     );
-    await until('it is ready', () => report()['main']?.ready === true);
+    await isReady(report);
     const volume = join(scratch, '.pod/volumes/v');
     expect(readdirSync(volume), log('main')).to.deep.equal(['tr']);
     child.kill('SIGTERM');
@@ -228,7 +235,7 @@ describe('a Pod, run by a real apptainer', () => {
       {},
       tools,
     );
-    await until('it is ready', () => report()['main']?.ready === true);
+    await isReady(report);
     child.kill('SIGTERM');
     await ended;
     for (const name of names) expect(log('main')).to.contain(`${name}=${words}`);
@@ -292,7 +299,7 @@ describe('a Pod, run by a real apptainer', () => {
         { terminationGracePeriodSeconds: 1, volumes: [{ name: 'shared', emptyDir: {} }] },
       ),
     );
-    await until('it is up', () => report()['main']?.ready === true);
+    await isReady(report);
     child.kill('SIGTERM');
     expect(await ended).to.equal(137);
     expect(report()['main']).to.include({ exitCode: 137, signal: 9, reason: 'Terminated' });

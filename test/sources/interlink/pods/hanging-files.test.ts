@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { type FileHandle, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { bounds } from '../../../../src/sources/interlink/bounds.ts';
 import { PodFiles } from '../../../../src/sources/interlink/pods/pod-files.ts';
 import { HangingLane } from '../../../support/hanging-lane.ts';
 import { rejection } from '../../../support/kubernetes-client.ts';
@@ -73,5 +75,36 @@ describe('files of Pods of interLink on a file system that hangs', () => {
     const third = files.save(record(3));
     lane.giveUp('no answer');
     expect(await rejection(third)).to.include({ code: 'interlink-files' });
+  });
+});
+
+describe('the report of a Pod of interLink', () => {
+  it('is read up to its bound, also when it grows between the look at its length and the reading', async () => {
+    const root = temporaryDirectory();
+    const log = recordingLog();
+    const pods = new PodFiles(root, log, { run: (_what, call) => call() });
+    const file = join(root, 'output', uidOf(1), 'pod-status.json');
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, '');
+    const handle = await open(file);
+    const prototype = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- it is put back, and called with its own `this`
+    const { stat } = prototype;
+    prototype.stat = async function (this: FileHandle, ...given: readonly unknown[]) {
+      const found = (await Reflect.apply(stat, this, given)) as never;
+      if (++looks === 2) writeFileSync(file, 'x'.repeat(2 * bounds.reportBytes));
+      return found;
+    };
+    let looks = 0;
+    try {
+      expect(await pods.reportSince(uidOf(1))).to.equal(undefined);
+    } finally {
+      prototype.stat = stat;
+    }
+    expect(looks).to.equal(2);
+    writeFileSync(file, '{}');
+    expect(await pods.reportSince(uidOf(1))).to.include({ text: '{}' });
+    expect(log.lines).to.deep.equal([]);
   });
 });
