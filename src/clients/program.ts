@@ -17,8 +17,8 @@ export interface ProgramCall {
   /** ms */
   readonly timeLimit: number;
   /**
-   * Maximum of characters of its standard output; a program that writes more is killed. With `onOutput` nothing is
-   * kept.
+   * Maximum of characters of its standard output; a program that writes more is killed. With `onOutput` nothing of it is kept here, and it counts
+   * all the same: who takes it keeps what he makes of it.
    */
   readonly outputLimit: number;
   /** `latin1`: each character of its standard output is one byte. Default: text in UTF-8. */
@@ -112,20 +112,22 @@ function follow(child: Child, { input, outputLimit, encoding, onOutput }: Progra
   return new Promise((resolve) => {
     let overflow = false;
     let thrown: { error: unknown } | undefined;
+    let written = 0;
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding(encoding ?? 'utf8').on('data', (text: string) => {
       if (overflow || thrown !== undefined) return;
-      if (onOutput !== undefined) {
+      written += text.length;
+      if (written > outputLimit) {
+        overflow = true;
+        killGroup(child);
+      } else if (onOutput !== undefined) {
         try {
           onOutput(text);
         } catch (error) {
           thrown = { error };
           killGroup(child);
         }
-      } else if (stdout.length + text.length > outputLimit) {
-        overflow = true;
-        killGroup(child);
       } else stdout += text;
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import type { Monitor, Observation, Submitter, Worker } from '../../src/plugins/contracts/index.ts';
 import { classAdString } from '../../src/clients/htcondor/classad.ts';
 import { identityText } from '../../src/plugins/htcondor/marks.ts';
+import { type Clock, systemClock } from '../../src/util/clock.ts';
 import type { ThresherError } from '../../src/worker/errors.ts';
 import { isFinal } from '../../src/worker/status.ts';
 import { writeToken } from '../env/htcondor/pool.ts';
@@ -181,6 +182,24 @@ describe('jobs of HTCondor', () => {
     const client = clientOf(pool, 'local');
     const left = `${backend.space.mine} && JobStatus =!= 3`;
     expect(await client.queue(left, ['ClusterId'], signal)).to.deep.equal([]);
+  });
+
+  it('hole 5: that are held wait for as long as the clock of the schedd says, however far ahead the own one is', async () => {
+    backend.template('held.yaml', '', { executable: '/nonexistent/pilot' });
+    const section = { templateFile: 'held.yaml', logDir: 'logs' };
+    const worker = await submit(backend.plugin('submitter', backend.context(), section));
+    const clock: Clock = {
+      now: () => Date.now() + 86_400_000,
+      monotonic: () => systemClock.monotonic(),
+      sleep: (ms, aborts) => systemClock.sleep(ms, aborts),
+    };
+    const ahead = backend.plugin('monitor', backend.context({ clock }), { pollInterval: 0.3 });
+    const end = ({ status, nativeStatus }: Observation) => nativeStatus === 'held' || isFinal(status);
+    const seen = await untilStatus(follow(ahead), worker, end);
+    expect([isFinal(seen.status), seen.nativeStatus]).to.deep.equal([false, 'held']);
+    expect(
+      await clientOf(pool, 'local').queue(`${backend.space.mine} && JobStatus == 5`, ['ClusterId'], signal),
+    ).to.have.length(1);
   });
 
   it('hole 5: that are given up live while HTCondor has not removed them, and have the reason of their hold', async () => {

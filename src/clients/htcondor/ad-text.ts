@@ -165,6 +165,9 @@ export interface Closure {
   readonly any: boolean;
 }
 
+/** Characters of expressions that are followed. A user's job may have more, which take a second. */
+const mostFollowed = 200_000;
+
 /** @param start attributes from which to follow @param without attributes that are not followed */
 export function closureOf(
   ad: AdText,
@@ -174,6 +177,7 @@ export function closureOf(
   const own = new Set<string>();
   const other = new Set<string>();
   let any = false;
+  let left = mostFollowed;
   const open = [...start];
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (own.has(name) || without.has(name)) continue;
@@ -183,6 +187,8 @@ export function closureOf(
       continue;
     }
     own.add(name);
+    left -= value.length;
+    if (left < 0) return { own, other, any: true };
     const references = referencesIn(value);
     any ||= references.any;
     for (const one of references.target) other.add(one);

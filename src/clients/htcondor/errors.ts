@@ -176,19 +176,46 @@ const ownLine =
 
 /** What was said, without values of the submit text that read as words of HTCondor: a user wrote some of them. */
 function withoutValues(said: string, submitted: string): string {
-  let lines = said.split('\n');
+  const lines = said.split('\n');
+  const others = new Replaced(lines.filter((line) => !ownLine.test(line)).join('\n'));
   for (const line of submitted.split('\n')) {
     const value = line.slice(line.indexOf('=') + 1);
     // Of a list, of an expression or of a text with macros a part may be shown, and limits are shown in small letters.
     for (const part of new Set([value, ...value.split(/[,"]|\$\(\w+\)/)].map((text) => text.trim()))) {
       // No more of a line is read.
       const start = part.slice(0, longestLine);
-      if (!rules.some(({ says }) => says.test(start)) && !afterwards.test(start)) continue;
-      const shown = new RegExp(part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
-      lines = lines.map((one) => (ownLine.test(one) ? one : one.replaceAll(shown, '')));
+      if (rules.some(({ says }) => says.test(start)) || afterwards.test(start)) others.drop(part);
     }
   }
-  return lines.join('\n');
+  const left = others.text.split('\n')[Symbol.iterator]();
+  return lines.map((line) => (ownLine.test(line) ? line : (left.next().value ?? ''))).join('\n');
+}
+
+/** A text from which others are dropped, in large letters or small ones. */
+class Replaced {
+  text: string;
+  #small: string;
+
+  constructor(text: string) {
+    // The one letter that has another length when it is small.
+    this.text = text.replaceAll('\u0130', 'I');
+    this.#small = this.text.toLowerCase();
+  }
+
+  drop(part: string): void {
+    const sought = part.replaceAll('\u0130', 'I').toLowerCase();
+    if (sought === '' || !this.#small.includes(sought)) return;
+    const pieces = this.#small.split(sought);
+    let at = 0;
+    this.text = pieces
+      .map((piece) => {
+        const own = this.text.slice(at, at + piece.length);
+        at += piece.length + sought.length;
+        return own;
+      })
+      .join('');
+    this.#small = pieces.join('');
+  }
 }
 
 const shortened = (text: string) => (text.length > shownLength ? `${text.slice(0, shownLength)}...` : text);

@@ -72,7 +72,7 @@ export async function readLog(
     const all = await readAt(handle, offset - before, before + chunk);
     const bytes = all.subarray(before);
     const inLine = before > 0 && all[0] !== newline;
-    const { events, garbage, consumed } = readEvents(bytes, now, inLine);
+    const { events, garbage, consumed, more } = readEvents(bytes, now, inLine);
     const end = offset + consumed;
     const there = {
       events,
@@ -81,9 +81,9 @@ export async function readLog(
     };
     const newer = files[index - 1];
     const rest = bytes.subarray(consumed);
-    if (bytes.length === chunk || newer === undefined || newer.size === 0) {
+    if (more || bytes.length === chunk || newer === undefined || newer.size === 0) {
       const next = await positionAt(handle, file.inode, end);
-      return { ...there, position: next, more: bytes.length === chunk };
+      return { ...there, position: next, more: more || bytes.length === chunk };
     }
     // HTCondor adds nothing to a rotated file: half a record at its end stays half.
     const half = rest.toString('utf8').trim();

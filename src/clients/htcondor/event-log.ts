@@ -15,9 +15,16 @@ export interface Garbage {
 export interface EventsRead {
   readonly events: readonly JobEvent[];
   readonly garbage: readonly Garbage[];
-  /** Number of bytes that are done; the rest is the beginning of a record whose end is not written yet. */
+  /** Number of bytes that are done; the rest is the beginning of a record whose end is not written yet, unless there is `more`. */
   readonly consumed: number;
+  /** The bytes had so many records that the rest is for another call. */
+  readonly more: boolean;
 }
+
+/** Records of one reading, events and others: short ones cost as much as long ones, and whoever writes a log may write nothing else. */
+const mostRecords = 10_000;
+/** So many beginnings without an end cost as much as one record. */
+const tornPerRecord = 20;
 
 /** Bytes: no event is longer, so a longer one never ends. */
 const longestRecord = 1024 * 1024;
@@ -51,9 +58,10 @@ export function readEvents(bytes: Buffer, now: number, inLine = false): EventsRe
   };
   const places = new Places(text);
   const budget = { bytes: mostAgain };
+  let records = 0;
   let at = inLine ? text.indexOf('\n') + 1 || text.length : 0;
   skip(0, at);
-  while (at < text.length) {
+  while (at < text.length && records < mostRecords) {
     const found = recordAt(text, at, places);
     if (found === 'wait') {
       if (text.length - at <= longestRecord) break;
@@ -64,6 +72,7 @@ export function readEvents(bytes: Buffer, now: number, inLine = false): EventsRe
     const { from, event } = recordIn(text, at, found, budget, (start, format) =>
       eventFrom(format, bytes.subarray(start, found.end).toString('utf8'), now),
     );
+    records += found.parse === undefined ? 1 / tornPerRecord : 1;
     if (event === undefined) skip(at, found.end);
     else {
       skip(at, from);
@@ -71,7 +80,7 @@ export function readEvents(bytes: Buffer, now: number, inLine = false): EventsRe
     }
     at = found.end;
   }
-  return { events, garbage, consumed: at };
+  return { events, garbage, consumed: at, more: records >= mostRecords && at < text.length };
 }
 
 type Format = 'text' | 'xml' | 'json';

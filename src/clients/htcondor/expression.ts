@@ -44,6 +44,12 @@ const ofTheirOwn =
 const costOfMatch = 50;
 /** Attributes that machines have and jobs do not, so that they need no `TARGET.`. */
 const ofMachines = /^(machine|name|arch|devicename|opsys\w*|cuda\w*|gpus_\w+)$/i;
+/**
+ * Attributes that HTCondor shows nobody, and by which whoever knows them commands a machine or takes the files of a job: an expression of the job
+ * could bring them into a reason that its user reads. Source: `ClassAdPrivateAttrs` and `_condor_priv` of HTCondor's `compat_classad.cpp`;
+ * `TransferSocket` is where such a key counts.
+ */
+const keepsPrivate = /^((child|paired)?claimid\w*|transferkey|transfersocket|capability)$|^_condor/i;
 /** Characters of a pattern. */
 const longestPattern = 100;
 /** Alternatives of a pattern. */
@@ -117,8 +123,13 @@ function matchRefusal([pattern, comma, first, second, third, fourth]: readonly T
     : 'compares a pattern with an attribute of a machine; write TARGET. and its name';
 }
 
+/** `require_gpus` is evaluated with the properties of each GPU, of which one is called so. */
+function isGpuProperty(text: string, tokens: readonly Token[], index: number, ofGpus: boolean): boolean {
+  return ofGpus && /^capability$/i.test(text) && tokens[index - 1]?.text !== '.';
+}
+
 /** Operators, commas and calls of an expression, or the reason why it is refused. */
-function measured(expression: string): number | string {
+function measured(expression: string, ofGpus = false): number | string {
   if (expression.length > expressionBounds.characters)
     return `it has ${expression.length} characters; it may have ${expressionBounds.characters}`;
   // Of the two ways to write ads one reads it as the end of the text, and the other as a part of it.
@@ -139,6 +150,8 @@ function measured(expression: string): number | string {
     if (text === '.' && (!isScope || tokens[index - 2]?.text === '.'))
       return 'it has a "." behind something else than MY or TARGET; write one of the two, and one name';
     if ((kind === 'operator' && !isScope) || /^(is|isnt)$/i.test(text)) operators++;
+    if (kind === 'word' && keepsPrivate.test(text) && !isGpuProperty(text, tokens, index, ofGpus))
+      return `it names ${shown(text)}, which HTCondor keeps from users; name another attribute`;
     const isTheirs = isTarget(tokens, index) && /^(rank|requirements)$/i.test(text);
     if (kind === 'word' && (isTheirs || ofTheirOwn.test(text))) operators += costOfMatch;
     if (kind === 'word' && next?.text === '(') {
@@ -167,15 +180,15 @@ function measured(expression: string): number | string {
 /** What expressions of third parties may call but for what matches patterns, in lower case. */
 export const callable: readonly string[] = [...functions, ...comparing];
 
-/** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. */
-export function expressionRefusal(expression: string): string | undefined {
-  const found = measured(expression);
+/** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. @param ofGpus whether it is about each GPU of a machine */
+export function expressionRefusal(expression: string, ofGpus = false): string | undefined {
+  const found = measured(expression, ofGpus);
   return typeof found === 'string' ? found : undefined;
 }
 
 /** At least one. A text that is no expression takes no steps. */
 function operatorsIn(expression: string): number {
-  const found = measured(expression);
+  const found = measured(expression, true);
   return typeof found === 'number' ? found + 1 : 1;
 }
 

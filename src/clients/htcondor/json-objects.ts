@@ -7,6 +7,12 @@ const quote = 0x22;
 const backslash = 0x5c;
 const opening = 0x7b;
 const closing = 0x7d;
+const bracket = 0x5b;
+const closingBracket = 0x5d;
+const comma = 0x2c;
+
+/** Values of an ad, in lists and ads within it, too. A user's job may have more, which take a second to read. */
+const mostValues = 50_000;
 
 /**
  * Reads a JSON array of objects as it arrives, each object on its own: one text of ten thousand ads, 20 MB, would keep
@@ -16,6 +22,8 @@ export class JsonObjects {
   #text = '';
   #at = 0;
   #depth = 0;
+  /** Values of the object that is begun. */
+  #values = 0;
   #inString = false;
   #opened = false;
   #closed = false;
@@ -34,10 +42,15 @@ export class JsonObjects {
         this.#between(this.#text.charAt(this.#at));
         start = this.#at + 1;
       } else if (code === quote) this.#inString = true;
-      else if (code === opening) this.#depth++;
-      else if (code === closing && --this.#depth === 0) {
-        found.push(JSON.parse(this.#text.slice(start, this.#at + 1)) as Ad);
+      else if (code === comma || code === bracket) this.#values++;
+      else if (code === opening) {
+        this.#depth++;
+        this.#values++;
+      } else if (code === closing && --this.#depth === 0) {
+        const text = this.#text.slice(start, this.#at + 1);
+        found.push(JSON.parse(this.#values > mostValues ? withoutNested(text) : text) as Ad);
         start = this.#at + 1;
+        this.#values = 0;
       }
     }
     this.#text = this.#text.slice(start);
@@ -56,4 +69,27 @@ export class JsonObjects {
     else if (character === ']' && this.#opened && !this.#closed) this.#closed = true;
     else if (!/[\s,]/.test(character)) throw new SyntaxError(`"${character}" stands between the objects`);
   }
+}
+
+/**
+ * An ad with null in place of its lists and of the ads in it. Who has made one too large must not hide the job, which would count as gone.
+ * @throws SyntaxError for one with too many attributes
+ */
+function withoutNested(text: string): string {
+  let kept = '';
+  let [from, depth, values, inString] = [0, 0, 0, false];
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (inString) {
+      if (code === backslash) at++;
+      else if (code === quote) inString = false;
+    } else if (code === quote) inString = true;
+    else if (code === opening || code === bracket) {
+      if (depth++ === 1) kept += `${text.slice(from, at)}null`;
+    } else if (code === closing || code === closingBracket) {
+      if (--depth === 1) from = at + 1;
+    } else if (code === comma && depth === 1) values++;
+  }
+  if (values > mostValues) throw new SyntaxError(`an ad has more than ${mostValues} attributes`);
+  return kept + text.slice(from);
 }

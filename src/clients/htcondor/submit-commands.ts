@@ -150,5 +150,5 @@ function formRefusal(key: string, value: string): string | undefined {
   // Of other commands an administrator knows what they are.
   const isExpression = isListed(key) || /^(\+|my\.)/.test(key);
   const plain = value.replaceAll(ownNumbers, '0');
-  return isExpression ? expressionRefusal(plain) : undefined;
+  return isExpression ? expressionRefusal(plain, key === 'require_gpus') : undefined;
 }

@@ -32,6 +32,10 @@ export interface ToolsOptions {
   readonly onDebug?: (command: string, said: string) => void;
 }
 
+/** Characters of the output of a command, and of one that is taken piece by piece: the ads of a million jobs. */
+const longestAnswer = 1024 * 1024;
+const longestStream = 1024 * 1024 * 1024;
+
 export interface Tool {
   readonly command: `condor_${string}`;
   readonly args: readonly string[];
@@ -48,7 +52,7 @@ export interface Tool {
   readonly directory?: string;
   /** More variables; none of them replaces one that every command gets. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Bytes; default 1 MB. */
+  /** Characters; default 1 MB, and with `onOutput` 1 GB. */
   readonly outputLimit?: number;
   /** `latin1`: each character of the output is one byte. Default: text in UTF-8. */
   readonly encoding?: 'latin1';
@@ -155,7 +159,8 @@ export class CondorTools {
 
   #started(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
     const { name, pool, toolDirectory } = this.#place;
-    const { command, args, outputLimit = 1024 * 1024, environment, target = 'schedd', ...more } = tool;
+    const most = tool.onOutput === undefined ? longestAnswer : longestStream;
+    const { command, args, outputLimit = most, environment, target = 'schedd', ...more } = tool;
     const place = [
       ...(name === undefined || target !== 'schedd' ? [] : ['-name', name]),
       ...(pool === undefined || target === 'files' ? [] : ['-pool', pool]),

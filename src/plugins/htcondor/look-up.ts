@@ -243,6 +243,9 @@ export async function lookUp(
     const isIt = (job: Job) => isWholeJob(job) || jobIdText(job.id) === handle?.batchID;
     return found.get(workerId)?.some(isIt) === true;
   };
+  /** What was found is not the job that the worker was confirmed with. */
+  const isOther = ({ workerId, handle }: Confirmed) =>
+    handle !== undefined && found.get(workerId)?.some(({ id }) => jobIdText(id) === handle.batchID) !== true;
   type Which = (asked: readonly Confirmed[], now: Ownership) => string;
   const ask = async (asked: readonly Confirmed[], which: Which) => {
     // Where thresher becomes known between two parts of the question, a job of its own would be in neither.
@@ -266,11 +269,11 @@ export async function lookUp(
   };
   for (const some of portions(workers)) {
     add(await queuedOf(schedd, some, 'true', signal), some);
-    // Beside a half that is still in the queue the history may have the whole job of a later attempt.
-    const missing = some.filter((worker) => !isFound(worker));
+    // Beside a half that is still in the queue the history may have the whole job of a later attempt, and beside another job its own one.
+    const missing = some.filter((worker) => !isFound(worker) || isOther(worker));
     // One question is enough, but where somebody has filled its answer: that must hide no job of ours.
     if (!options.history || missing.length === 0 || (await ask(missing, whereEither)).isWhole) continue;
-    await askOn(whereOurs, () => missing.filter((worker) => !isFound(worker)));
+    await askOn(whereOurs, () => missing.filter((worker) => !isFound(worker) || isOther(worker)));
     const isOpen = (worker: Confirmed) =>
       worker.handle === undefined && !isFound(worker) && !unsaid.has(worker.workerId);
     await askOn(whereDisputed, () => missing.filter(isOpen));

@@ -40,6 +40,11 @@ export interface MonitorParts {
   readonly tally: CeTally;
 }
 
+/** A held job whose worker is to be given up. */
+interface GivenUp extends Required<Pick<JobState, 'verdict' | 'heldFor'>> {
+  readonly job: Job;
+}
+
 /** Jobs of the history that the first look takes in. */
 const mostOfHistory = 20_000;
 /** How often logs of job events are read on, ms. */
@@ -59,6 +64,8 @@ export class HTCondorMonitor implements Monitor {
   readonly #toldRemoving = new Set<string>();
   /** By `cluster.proc`: of jobs that are given up and still in the queue. */
   readonly #verdicts = new Map<string, Observation>();
+  /** Workers with more than one job, by looks. Which of them counts is known where their numbers are kept, and so to `check` alone. */
+  readonly #doubled = new Set<number>();
   /** Whether the logs are being read for the first time. */
   #isCatchingUp = false;
   #hasHeard = false;
@@ -138,8 +145,17 @@ export class HTCondorMonitor implements Monitor {
           results.set(workerId, { kind: 'observed', observation: this.#cancelled(workerId) });
         else results.set(workerId, { kind: 'absent' });
     } catch (error) {
-      for (const { workerId } of workers)
-        if (!results.has(workerId)) results.set(workerId, { kind: 'unknown', error: toReason(error) });
+      for (const worker of workers) {
+        const { workerId } = worker;
+        if (results.has(workerId)) continue;
+        // A history that cannot be asked keeps no end from counting of which the log has told.
+        const job = this.#endedByLog(worker);
+        const observation = job && this.#stateOf({ ...job, workerId })?.observation;
+        results.set(
+          workerId,
+          observation ? { kind: 'observed', observation } : { kind: 'unknown', error: toReason(error) },
+        );
+      }
     }
     return results;
   }
@@ -161,7 +177,7 @@ export class HTCondorMonitor implements Monitor {
         changes++;
         const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
         if (state === undefined) continue;
-        if (state.verdict === undefined) sink.observe(this.#judged(job, state.observation));
+        if (state.verdict === undefined) this.#tell(sink, this.#judged(job, state.observation));
         else soon = true;
         this.#countEnded(job, state.observation.status);
       }
@@ -197,13 +213,18 @@ export class HTCondorMonitor implements Monitor {
       left?.map(([, job]) => job),
       signal,
     );
-    // If a worker has two jobs, the one in the queue counts, and the last of these.
+    // If a worker has two jobs, the one in the queue counts here, and the last of these.
     const jobs = new Map<number, Job>();
     for (const job of [...ended.toSorted(older), ...queued.toSorted(older)])
-      if (job.workerId !== undefined && !wasNeverWhole(job)) jobs.set(job.workerId, job);
+      if (job.workerId !== undefined && !wasNeverWhole(job)) {
+        const other = jobs.get(job.workerId);
+        // One that leaves the queue meanwhile may be in the history, too.
+        if (other !== undefined && byId(other.id, job.id) !== 0) this.#doubled.add(job.workerId);
+        jobs.set(job.workerId, job);
+      }
     sink.begin();
     const alive = new Map<string, Job>();
-    const givenUp: { job: Job; verdict: Observation }[] = [];
+    const givenUp: GivenUp[] = [];
     for (const job of jobs.values()) {
       const id = jobIdText(job.id);
       const state = isHalf(job) ? undefined : this.#stateOf(job);
@@ -212,11 +233,11 @@ export class HTCondorMonitor implements Monitor {
         if (inQueueNow.has(id)) alive.set(id, job);
         continue;
       }
-      const { observation, verdict } = state;
+      const { observation, verdict, heldFor = 0 } = state;
       // The log was quicker: it has ended, and HTCondor is about to write that down.
       if (!isFinal(observation.status) && schedd.jobs.endOf(id) !== undefined) continue;
-      if (verdict !== undefined) givenUp.push({ job, verdict });
-      else sink.observe(this.#judged(job, observation));
+      if (verdict !== undefined) givenUp.push({ job, verdict, heldFor });
+      else this.#tell(sink, this.#judged(job, observation));
       if (!isFinal(observation.status)) alive.set(id, job);
     }
     this.#count(jobs.values());
@@ -224,12 +245,13 @@ export class HTCondorMonitor implements Monitor {
       if (jobs.has(workerId)) continue;
       const verdict = this.#verdicts.get(id);
       if (verdict === undefined) sink.gone(workerId);
-      else sink.observe(verdict);
+      else this.#tell(sink, verdict);
     }
+    for (const workerId of this.#doubled) if (!jobs.has(workerId)) this.#doubled.delete(workerId);
     for (const id of this.#verdicts.keys()) if (!inQueueNow.has(id)) this.#verdicts.delete(id);
     const over = new Set<number>();
     for (const observation of await this.#giveUp(givenUp, signal)) {
-      sink.observe(observation);
+      this.#tell(sink, observation);
       if (isFinal(observation.status)) over.add(observation.workerId);
     }
     for (const [id, { workerId }] of alive) if (over.has(workerId ?? 0)) alive.delete(id);
@@ -280,6 +302,12 @@ export class HTCondorMonitor implements Monitor {
     }
   }
 
+  /** What is said of a worker with two jobs may be of the other one: it is looked up by its number. */
+  #tell(sink: ObservationSink, observation: Observation): void {
+    if (this.#doubled.has(observation.workerId)) sink.gone(observation.workerId);
+    else sink.observe(observation);
+  }
+
   /** Of a job that was given up and was removed, the verdict counts: HTCondor tells of the removal alone. */
   #judged({ id }: Job, observation: Observation): Observation {
     return (
@@ -326,22 +354,21 @@ export class HTCondorMonitor implements Monitor {
   }
 
   /** Removes the jobs of workers that are given up. @returns what is true of them after that. */
-  async #giveUp(
-    givenUp: readonly { readonly job: Job; readonly verdict: Observation }[],
-    signal: AbortSignal,
-  ): Promise<Observation[]> {
+  async #giveUp(givenUp: readonly GivenUp[], signal: AbortSignal): Promise<Observation[]> {
     const { schedd } = this.#parts;
     if (givenUp.length === 0) return [];
     const started = await schedd.jobQueue.started(signal);
     const left: Job[] = [];
-    for (const some of portions(givenUp)) {
-      const these = whereJobs(some.map(({ job }) => job.id));
-      // A job that was released at this moment goes on.
-      const constraint = `${schedd.mine} && JobStatus == 5 && (${these})`;
-      await schedd.client.act('remove', constraint, givenUpReason, signal);
-      // A job that HTCondor is still removing has not ended: its remote part may run.
-      left.push(...(await inQueue(schedd, these, signal)));
-    }
+    for (const [heldFor, alike] of Map.groupBy(givenUp, (one) => one.heldFor))
+      for (const some of portions(alike)) {
+        const these = whereJobs(some.map(({ job }) => job.id));
+        // A job that was released at this moment goes on.
+        const isDue =
+          heldFor > 0 ? `JobStatus == 5 && time() - EnteredCurrentStatus >= ${heldFor}` : 'JobStatus == 5';
+        await schedd.client.act('remove', `${schedd.mine} && ${isDue} && (${these})`, givenUpReason, signal);
+        // A job that HTCondor is still removing has not ended: its remote part may run.
+        left.push(...(await inQueue(schedd, these, signal)));
+      }
     const still = new Map(left.map((job) => [jobIdText(job.id), job]));
     if (still.size < givenUp.length) await schedd.jobQueue.require(started, signal);
     return givenUp.flatMap(({ job, verdict }) => {

@@ -7,7 +7,7 @@ import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import type { HTCondorSchedd } from './schedd.ts';
-import { disputed, followed, inQueue, isHalf, queuedOf } from './look-up.ts';
+import { disputed, followed, inQueue, isHalf, queuedOf, wasNeverWhole } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
 import { SpooledOutputs } from './output/spooled.ts';
@@ -111,7 +111,10 @@ export class HTCondorSweeper implements Sweeper {
     const { schedd, daemon, options } = this.#parts;
     await schedd.submits.endEarlier(signal);
     const all = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
-    const jobs = all.filter(({ ad }) => ad.JobStatus !== removed);
+    // A removed job may run until it has left the queue. It is left out where it is no worker's, or where nothing of it runs: nothing is left to do then.
+    const mayRun = (job: Job) =>
+      job.identity !== undefined && !wasNeverWhole(job) && !schedd.jobs.endOf(jobIdText(job.id));
+    const jobs = all.filter((job) => job.ad.JobStatus !== removed || mayRun(job));
     const now = daemon.clock.now();
     const { others } = await schedd.owners.part(jobs, signal);
     const { unanswered } = schedd.owners;
@@ -125,8 +128,8 @@ export class HTCondorSweeper implements Sweeper {
     const foreign = new Set(others);
     return (
       jobs
-        // Jobs of living workers are most likely ours, and are looked up by their numbers or marks.
-        .filter((job) => unanswered === undefined || !foreign.has(job))
+        // Jobs of living workers are most likely ours, and are looked up by their numbers or marks. A job that others removed is nobody's to see to.
+        .filter((job) => !foreign.has(job) || (unanswered === undefined && job.ad.JobStatus !== removed))
         .map((job): Found => {
           const { id, identity, ad, workerId, queue, configId, owner = '' } = job;
           const place = `${schedd.submissionHost} ${jobIdText(id)}`;

@@ -141,6 +141,14 @@ describe('errors of the commands of HTCondor', () => {
       const { code } = failureOf(called('condor_submit', `x = ${long}\nqueue\n`), `ERROR: ${long}`, '');
       expect(code).to.equal('condor-submit-wrong');
     });
+
+    it('hole 8: however many parts they have, and however many lines are said', () => {
+      const parts = Array.from({ length: 6000 }, (_, at) => `timed out ${10_000 + at}`);
+      const said = `${parts.join('\n')}\nERROR: Invalid value '${parts.join(',').toUpperCase()}'`;
+      const found = failureOf(called('condor_submit', `x = ${parts.join(',')}\nqueue\n`), said, '');
+      expect(found).to.include({ code: 'condor-submit-wrong', maybeDone: false });
+      expect(found.message.length).to.be.lessThan(1000);
+    });
   });
 
   it('a rule of the administrators of a schedd refuses jobs, and none of them is there', () => {

@@ -415,9 +415,29 @@ describe('event logs of HTCondor', () => {
     expect(garbage).to.deep.equal([{ at: json(11, {}).length, bytes: 13, excerpt: 'what is this' }]);
   });
 
+  it('hole 8: is read in parts where it has very many records', () => {
+    const event = '000 (1.0.0) 2026-01-01 00:00:00 x\n...\n';
+    for (const [one, isEvent] of [
+      ['{\n}\n', false],
+      ['<c>\n</c>\n', false],
+      [event, true],
+    ] as const) {
+      const all = Buffer.from(one.repeat(25_000));
+      const parts: EventsRead[] = [];
+      for (let at = 0; at < all.length; at += parts.at(-1)?.consumed ?? all.length)
+        parts.push(readEvents(all.subarray(at), now));
+      expect(parts.map(({ more, consumed }) => [more, consumed / one.length])).to.deep.equal([
+        [true, 10_000],
+        [true, 10_000],
+        [false, 5000],
+      ]);
+      expect(parts.flatMap(({ events }) => events)).to.have.length(isEvent ? 25_000 : 0);
+    }
+  });
+
   it('wait for the end of a record, but not for ever', () => {
     const open = json(11, {}).trimEnd().slice(0, -1);
-    expect(read(open)).to.deep.equal({ events: [], garbage: [], consumed: 0 });
+    expect(read(open)).to.deep.equal({ events: [], garbage: [], consumed: 0, more: false });
     const endless = `${open}${' '.repeat(1024 * 1024)}`;
     expect(read(endless)).to.include({ consumed: endless.length });
   });

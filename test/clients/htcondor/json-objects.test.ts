@@ -41,6 +41,24 @@ describe('a list of ads as it arrives', () => {
     expect(new Lines().push(`${endless}\n`)).to.deep.equal([endless]);
   });
 
+  it('hole 8: has an ad with very many values without its lists, and none with very many attributes', () => {
+    const many = (one: string) => Array.from({ length: 60_000 }, () => one).join(',');
+    const deep = `${'['.repeat(60_000)}${']'.repeat(60_000)}`;
+    for (const list of [
+      `[${many('[]')}]`,
+      `[${many('"],["')}]`,
+      deep,
+      `{"x":[${many('{}')}]}`,
+      `[${many('1')}]`,
+    ]) {
+      const text = `[{"ClusterId":7,"A":${list},"B":"]}","C":${list}},{"D":[1]}]`;
+      const found = new JsonObjects().push(text);
+      expect(found).to.deep.equal([{ ClusterId: 7, A: null, B: ']}', C: null }, { D: [1] }]);
+    }
+    const attributes = Array.from({ length: 60_000 }, (_, at) => `"k${at}":1`);
+    expect(() => new JsonObjects().push(`[{${attributes.join(',')}}]`)).to.throw(SyntaxError, 'attributes');
+  });
+
   it('is nothing else than a list of objects', () => {
     for (const text of ['no', '[1]', '[]]', '[[]]', '{"a": }', 'null']) {
       expect(() => new JsonObjects().push(text), text).to.throw(SyntaxError);

@@ -206,6 +206,76 @@ describe('the monitor of HTCondor', () => {
     expect(open.get(1)).to.have.nested.property('error.code', 'htcondor-owner');
   });
 
+  describe('where a worker has two jobs', () => {
+    const [running, completed] = [{ JobStatus: 2 }, { JobStatus: 4, ExitCode: 0, CompletionDate: 10 }];
+    const numbered = (cluster: number, ad: object) => ({ ...job(0, ad), ClusterId: cluster });
+    const checked = async () => {
+      const result = (await monitor.check([workerOf(1, { handle: { batchID: '7.0' } })], signal)).get(1);
+      return result?.kind === 'observed' ? result.observation.status : result?.kind;
+    };
+
+    it('says nothing of it in a look, but has it looked up by the number that it was confirmed with', async () => {
+      queue = [numbered(7, running), numbered(9, completed)];
+      await look();
+      expect([seen, await checked()]).to.deep.equal([['1 gone'], 'running']);
+      queue = [numbered(7, completed), numbered(9, running)];
+      await look();
+      expect([seen, await checked()]).to.deep.equal([['1 gone', '1 gone'], 'finished']);
+      // Nothing is left of it.
+      [queue, ended, seen] = [[], [], []];
+      await look();
+      await look();
+      expect([seen, await checked()]).to.deep.equal([['1 gone'], 'absent']);
+    });
+
+    it('finds its own in the history beside the other one in the queue', async () => {
+      [queue, ended] = [[numbered(9, running)], [numbered(7, completed)]];
+      expect(await checked()).to.equal('finished');
+      await look();
+      expect(seen).to.deep.equal(['1 gone']);
+      // The history knows nothing of it: the other one is all that there is.
+      ended = [];
+      expect(await checked()).to.equal('running');
+    });
+
+    it('gives up the held one, and not the worker', async () => {
+      const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };
+      queue = [
+        numbered(7, running),
+        numbered(9, { ...mark, JobStatus: held, EnteredCurrentStatus: seconds() - 9e6 }),
+      ];
+      onAct = () => {
+        queue = [numbered(7, running)];
+      };
+      await look();
+      expect(acted).to.have.length(1);
+      expect(seen).to.deep.equal(['1 gone']);
+      await look();
+      expect([seen.at(-1), await checked()]).to.deep.equal(['1 gone', 'running']);
+    });
+
+    it('takes no end for that of the worker that the log tells of the other one', async () => {
+      const path = join(directory, 'events');
+      writeFileSync(path, '');
+      schedd.logs.follow([{ path, own: false }]);
+      queue = [numbered(7, running), numbered(9, running)];
+      await look();
+      seen = [];
+      writeFileSync(
+        path,
+        '005 (9.0.0) 2026-11-21 20:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n...\n',
+      );
+      await look();
+      expect([...new Set(seen)]).to.deep.equal(['1 gone']);
+    });
+
+    it('takes one for one that leaves the queue while it is looked at', async () => {
+      [queue, ended] = [[numbered(7, completed)], [numbered(7, completed)]];
+      await look();
+      expect(seen).to.deep.equal(['1 finished ']);
+    });
+  });
+
   it('hole 8: calls no worker absent whose end may stand in a log that it has not read', async () => {
     const path = join(directory, 'events');
     writeFileSync(

@@ -17,6 +17,8 @@ import { setImmediate } from 'node:timers/promises';
 import { type CondorCode, HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { LeftOutputs } from '../../../src/plugins/htcondor/output/left-outputs.ts';
+import { KnownJobs } from '../../../src/plugins/htcondor/following/known-jobs.ts';
+import { jobOf, identityText, marks as marksOfJobs } from '../../../src/plugins/htcondor/marks.ts';
 import { Bundles } from '../../../src/plugins/htcondor/payload/bundles.ts';
 import { Submits } from '../../../src/plugins/htcondor/submitting/submits.ts';
 import type { Owners } from '../../../src/plugins/htcondor/owners.ts';
@@ -66,6 +68,7 @@ describe('the sweeper of HTCondor', () => {
     queueAs: QueueAs,
     owners: Pick<Owners, 'part' | 'unanswered'> = anyOwner,
     jobQueue = sameQueue,
+    jobs = new KnownJobs(),
   ) {
     const schedd = {
       submits,
@@ -74,6 +77,7 @@ describe('the sweeper of HTCondor', () => {
       outputs,
       refused: new Map(),
       removals: new Removals('LOCAL'),
+      jobs,
       mine: 'true',
       submissionHost: 'LOCAL',
       owners,
@@ -84,6 +88,8 @@ describe('the sweeper of HTCondor', () => {
     const options = () => ({ heldTimeout: 60 });
     return new HTCondorSweeper({ schedd, daemon, options } as never);
   }
+
+  const identityOf = (workerId: number) => ({ [marksOfJobs.identity]: identityText(workerOf(workerId)) });
 
   function remove(workerIds: number | readonly number[], queueAs: QueueAs = async () => [], stop = signal) {
     return sweeperOf(queueAs).remove(
@@ -173,11 +179,59 @@ describe('the sweeper of HTCondor', () => {
     expect(String(failure)).to.contain('whose 1 jobs on LOCAL are, such as 3.0').and.to.contain('no ping');
     // A worker that lives by its row is looked up, and is no orphan meanwhile.
     expect(await all.list(signal, (workerId) => workerId === 3)).to.deep.equal([]);
-    // A removed job runs no more.
-    jobs.splice(0, 1, { ...(jobs[0] as (typeof jobs)[0]), JobStatus: 3 });
+    // A removed job takes the place of the worker that it is, and of no other.
+    const removed = { ...(jobs[0] as (typeof jobs)[0]), JobStatus: 3 };
+    jobs.splice(0, 1, { ...removed, ...identityOf(3) });
+    expect(await all.list(signal).catch((error: unknown) => error)).to.have.property(
+      'code',
+      'condor-unreachable',
+    );
+    jobs.splice(0, 1, removed);
     expect(await all.list(signal)).to.deep.equal([]);
     const none = sweeperOf(async () => [], { ...anyOwner, unanswered });
     expect(await none.list(signal)).to.deep.equal([]);
+  });
+
+  it('lists a removed job as long as something of it may run: its row may be lost, and a second one would be started', async () => {
+    const ad = (id: number, more: object = {}) => ({
+      ClusterId: id,
+      ProcId: 0,
+      JobStatus: 3,
+      LastJobStatus: 2,
+      JobStartDate: 1,
+      StageInFinish: 1,
+      Owner: 'pilot',
+      harvesterWorkerID: `${id}`,
+      ...identityOf(id),
+      ...more,
+    });
+    const half = { JobStartDate: 0, StageInFinish: 0, LastHoldReasonCode: 16 };
+    const ads = [ad(3), ad(4, { LastJobStatus: 1, JobStartDate: 0 }), ad(5, half), ad(6), ad(7), ad(8)];
+    ads.splice(4, 1, { ...ad(7), harvesterWorkerID: '70' });
+    // The log tells of an end when nothing of the job lives; the schedd is about to take it out of its queue.
+    const known = new KnownJobs();
+    const job = jobOf(ad(6, { JobStatus: 2 }), true);
+    if (job === undefined) throw new Error('it is no job');
+    known.see(new Map([['6.0', job]]), [], new Set(['6.0']));
+    known.apply([{ cluster: 6, proc: 0, time: 0, kind: 'aborted' }], new Map());
+    const others: Pick<Owners, 'part' | 'unanswered'> = {
+      part: async (all) => ({
+        ours: all.filter(({ id }) => id.cluster !== 8),
+        others: all.filter(({ id }) => id.cluster === 8),
+      }),
+      unanswered: undefined,
+    };
+    const listed = await sweeperOf(async (read) => ads.map(read), others, sameQueue, known).list(signal);
+    const found = listed.map(({ place, identity, observation }) => [
+      place,
+      identity?.workerId,
+      observation?.status,
+      observation?.nativeStatus,
+    ]);
+    expect(found).to.deep.equal([
+      ['LOCAL 3.0', 3, 'running', 'removing'],
+      ['LOCAL 4.0', 4, 'submitted', 'removing'],
+    ]);
   });
 
   it('hole 1: ends the job that a worker was confirmed with, whosever it is', async () => {
@@ -508,6 +562,24 @@ describe('the sweeper of HTCondor', () => {
           ]);
         });
 
+      it('one that its source needs is awaited for ten days since a sweep could not fetch it first, however long ago its job was submitted', async () => {
+        const jobs = spool(1, clock);
+        await outputs.make([{ workerId: 3, leaves: true }]);
+        const daysAgo = (days: number) => clock.now() - days * 24 * 3_600_000;
+        utimesSync(outputs.pathOf(3), daysAgo(300) / 1000, daysAgo(300) / 1000);
+        jobs.fail([3]);
+        for (let pass = 0; pass < 30; pass++) await passes(jobs, [3], 1, { minutes: 10 });
+        writeFileSync(`${outputs.pathOf(3)}.kept`, String(daysAgo(9.9)));
+        await passes(jobs, [3], 1);
+        // Nothing says when a mark from a clock that was ahead was written.
+        writeFileSync(`${outputs.pathOf(3)}.kept`, String(daysAgo(-50)));
+        await passes(jobs, [3], 1);
+        expect(Number(readFileSync(`${outputs.pathOf(3)}.kept`, 'utf8'))).to.be.at.most(clock.now());
+        writeFileSync(`${outputs.pathOf(3)}.kept`, String(daysAgo(10.1)));
+        await passes(jobs, [], 1);
+        expect(marks()).to.deep.equal([]);
+      });
+
       it('one that is awaited is tried for days, and told of twice', async () => {
         const jobs = spool(1, clock);
         await awaiting(3);
@@ -759,13 +831,18 @@ describe('the sweeper of HTCondor', () => {
       expect((await remove(3)).get(3)).to.deep.equal({ kind: 'gone' });
     });
 
-    it('keeps it for ten days, and no longer', async () => {
+    it('keeps it for ten days since it had to first, and no longer, also where it came while no daemon ran', async () => {
       await outputs.make([{ workerId: 3, leaves: true }]);
       writeFileSync(outputs.pathOf(3), 'an output');
-      const daysAgo = (days: number) => Date.now() / 1000 - days * 24 * 3600;
-      utimesSync(outputs.pathOf(3), daysAgo(9.9), daysAgo(9.9));
+      const daysAgo = (days: number) => Date.now() - days * 24 * 3_600_000;
+      utimesSync(outputs.pathOf(3), daysAgo(20) / 1000, daysAgo(20) / 1000);
       expect((await remove(3)).get(3)).to.have.property('kind', 'pending');
-      utimesSync(outputs.pathOf(3), daysAgo(10.1), daysAgo(10.1));
+      writeFileSync(`${outputs.pathOf(3)}.kept`, String(daysAgo(9.9)));
+      expect((await remove(3)).get(3)).to.have.property('kind', 'pending');
+      writeFileSync(`${outputs.pathOf(3)}.kept`, String(daysAgo(10.1)));
+      utimesSync(outputs.pathOf(3), daysAgo(1) / 1000, daysAgo(1) / 1000);
+      expect((await remove(3)).get(3), 'it was fetched at last').to.have.property('kind', 'pending');
+      utimesSync(outputs.pathOf(3), daysAgo(10.1) / 1000, daysAgo(10.1) / 1000);
       expect((await remove(3)).get(3)).to.deep.equal({ kind: 'gone' });
       expect(left()).to.deep.equal([]);
     });

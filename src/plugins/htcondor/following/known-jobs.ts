@@ -26,6 +26,10 @@ const withoutText = (ad: JobAd): JobAd =>
 
 const hasEnded = ({ JobStatus }: JobAd): boolean => JobStatus === 3 || JobStatus === 4;
 
+/** A schedd whose queue is restored gives numbers again. A log that is read twice tells of submissions, too: those are earlier than the end. */
+const isAfterEnd = ({ kind, time }: JobEvent, { ad }: Job): boolean =>
+  kind === 'submit' && hasEnded(ad) && Math.floor((time ?? 0) / 1000) > (ad.EnteredCurrentStatus ?? Infinity);
+
 /**
  * The living jobs of one schedd, as the last query and the log of events since then show them. An event that the query
  * knew already changes nothing for long: all events that follow it are read, too, and the last one is the job as it is.
@@ -71,11 +75,17 @@ export class KnownJobs {
    */
   apply(events: readonly JobEvent[], fresh: ReadonlyMap<string, Job>): readonly Job[] {
     const changed = new Map<string, Job>();
+    /** Their numbers were given again since. */
+    const followed: Job[] = [];
     for (const event of events) {
       const id = jobIdText(event);
       this.#suspects.delete(id);
-      const job = changed.get(id) ?? this.#living?.get(id) ?? this.#ended.get(id);
+      const known = changed.get(id) ?? this.#living?.get(id) ?? this.#ended.get(id);
+      const job = known !== undefined && isAfterEnd(event, known) ? undefined : known;
       if (job === undefined) {
+        const over = changed.get(id);
+        if (over !== undefined) followed.push(over);
+        for (const jobs of [changed, this.#living, this.#ended]) jobs?.delete(id);
         // A schedd that was set up anew counts from the beginning: this one has the number of another.
         const before = event.kind === 'submit' ? undefined : this.#others.get(id);
         this.#remember(id, applyEvent(before ?? {}, event));
@@ -97,8 +107,9 @@ export class KnownJobs {
       if (hasEnded(job.ad)) this.#ended.set(id, job);
       else this.#living?.set(id, job);
     }
-    if (changed.size > 0) this.#told = true;
-    return [...changed.values()];
+    const all = [...followed, ...changed.values()];
+    if (all.length > 0) this.#told = true;
+    return all;
   }
 
   /**

@@ -25,7 +25,7 @@ export interface Leaving {
 /** End of the name of the file that says that HTCondor is writing an output, or was cut off in that. */
 const partial = 'partial';
 
-/** How long an output waits for its source, ms: as long as HTCondor itself keeps a spooled job that has ended. */
+/** How long an output waits to be fetched, or for its source, ms: as long as HTCondor itself keeps a spooled job that has ended. */
 const longestWait = 10 * 24 * 3_600_000;
 
 /** Ends of the names of the files with the words of a job: its output, its errors, and HTCondor's own log of it. */
@@ -35,6 +35,8 @@ const words = Object.values(ends);
 const taken = 'taken';
 /** End of the name of the file that says that the template's output is awaited; it has the time of the first fetch that failed, ms UTC. */
 const awaited = 'awaited';
+/** End of the name of the file with the time at which a sweep had to leave the worker for its output first, ms UTC. */
+const kept = 'kept';
 
 /**
  * Files of the workers of one schedd whose source says what they leave: `WORKER`, the output, and `WORKER.out`, `.err` and `.log`
@@ -138,24 +140,32 @@ export class LeftOutputs {
    */
   async isAwaited(workerId: number, now: number, mayCome: boolean): Promise<boolean> {
     const found = await this.#stat(workerId);
-    if (found !== undefined) return (found.size > 0 || mayCome) && now - found.mtimeMs < longestWait;
-    return mayCome && now - ((await this.#missedSince(workerId, now)) ?? -Infinity) < longestWait;
+    if (found === undefined)
+      return mayCome && now - ((await this.#since(workerId, awaited, now)) ?? -Infinity) < longestWait;
+    if (found.size === 0 && !mayCome) return false;
+    // The file is as old as the submission until its output comes, and that may come while no daemon runs.
+    const since = (await this.#since(workerId, kept, now)) ?? now;
+    return now - Math.max(since, found.mtimeMs) < longestWait;
   }
 
-  /** Since when an output that lies where the template says cannot be fetched, ms UTC; undefined: none is awaited. */
-  async #missedSince(workerId: number, now: number): Promise<number | undefined> {
+  /** The time of the first look, which a mark keeps, ms UTC. Undefined: what the template brings back is not awaited. */
+  async #since(workerId: number, mark: string, now: number): Promise<number | undefined> {
     return this.#files.run('a look at an awaited output', async () => {
-      const path = `${this.pathOf(workerId)}.${awaited}`;
+      const path = `${this.pathOf(workerId)}.${mark}`;
+      let text = '';
       try {
-        const first = Number(await readFile(path, 'utf8'));
-        if (first > 0) return first;
-        // On a full disk the next look counts as the first one.
-        await writeFile(path, String(now), { flag: 'r+' }).catch(() => undefined);
-        return now;
+        text = await readFile(path, 'utf8');
       } catch (error) {
-        if (hasCode(error, 'ENOENT')) return undefined;
-        throw error;
+        if (!hasCode(error, 'ENOENT')) throw error;
+        if (mark === awaited) return undefined;
       }
+      const first = Number(text);
+      // A later one was written while the clock was ahead.
+      if (first > 0 && first <= now) return first;
+      // A source that needs no more what its template brings back has this mark removed. On a full disk the next look counts as the first one.
+      const flag = mark === awaited ? 'r+' : 'w';
+      await writeFile(path, String(now), { flag, mode: 0o600 }).catch(() => undefined);
+      return now;
     });
   }
 
@@ -188,9 +198,10 @@ export class LeftOutputs {
   /** The output is needed no more. */
   async drop(workerIds: readonly number[]): Promise<void> {
     for (const workerId of workerIds) {
-      await this.#files.run('removing a mark of an output', () =>
-        rm(`${this.pathOf(workerId)}.${awaited}`, { force: true }),
-      );
+      for (const mark of [awaited, kept])
+        await this.#files.run('removing a mark of an output', () =>
+          rm(`${this.pathOf(workerId)}.${mark}`, { force: true }),
+        );
       if ((await this.#stat(workerId)) === undefined) continue;
       const path = this.pathOf(workerId);
       await this.#files.run('removing an output', () => touch(`${path}.${taken}`, undefined));
@@ -202,7 +213,7 @@ export class LeftOutputs {
   async remove(workerId: number): Promise<void> {
     const path = this.pathOf(workerId);
     await this.#remove(path);
-    for (const end of [...words, taken, awaited, partial]) await this.#remove(`${path}.${end}`);
+    for (const end of [...words, taken, awaited, kept, partial]) await this.#remove(`${path}.${end}`);
   }
 
   /** A job without a container may leave a directory where its output should be, and HTCondor then brings that. */

@@ -28,6 +28,8 @@ export interface JobState {
    * accepted, and not before: until then an operator may release it.
    */
   readonly verdict?: Observation;
+  /** So long it must have been held for that, s, by the schedd's own clock: ours may be ahead of it. */
+  readonly heldFor?: number;
 }
 
 interface Row {
@@ -215,7 +217,7 @@ function judgeHold(ad: JobAd, observation: Observation, options: StateOptions, n
   if (now < at) return { observation };
   const message = heldText(ad);
   const verdict: Observation = { ...observation, status, endTime: now, error: { code, message } };
-  return { observation, verdict };
+  return { observation, verdict, heldFor: after };
 }
 
 function heldText({

@@ -103,6 +103,28 @@ describe('jobs that are followed by queries and by a log', () => {
     expect(known.apply([], fresh)[0]?.ad.HoldReason).to.have.length(1000);
   });
 
+  it('are other ones if their numbers are given again after their ends, and the same if the log is read again', () => {
+    for (const together of [false, true]) {
+      const known = new KnownJobs();
+      known.see(new Map([['1.0', job(0, { JobStatus: 2 })]]), [], new Set(['1.0']));
+      const tell = (events: JobEvent[]) =>
+        together ? known.apply(events, none) : events.flatMap((one) => known.apply([one], none));
+      expect(tell([event('submit', 0, 10), event('terminated', 0, 20)]).at(-1)?.ad.JobStatus).to.equal(4);
+      expect(tell([event('submit', 0, 10), event('execute', 0, 15)])).to.deep.equal([]);
+      expect(known.endOf('1.0')?.workerId).to.equal(100);
+      known.apply([event('submit', 0, 40)], none);
+      expect(known.endOf('1.0')).to.equal(undefined);
+      const fresh = new Map([['1.0', { ...job(0, { JobStatus: 1 }), workerId: 7 }]]);
+      const [seen, ...rest] = known.apply([event('execute', 0, 50)], fresh);
+      expect([seen?.workerId, seen?.ad.JobStatus, seen?.queued, rest]).to.deep.equal([7, 2, true, []]);
+      // An end and a new job in one reading.
+      const both = known.apply([event('terminated', 0, 60), event('submit', 0, 70)], none);
+      expect(both.map(({ workerId, ad }) => [workerId, ad.JobStatus])).to.deep.equal([[7, 4]]);
+      expect([known.endOf('1.0'), known.living?.get('1.0')]).to.deep.equal([undefined, undefined]);
+      expect(known.adOf('1.0')?.JobStatus).to.equal(1);
+    }
+  });
+
   it('are in the end as they are, however queries and readings fall between what happens', () => {
     const procs = 3;
     const step = fc.oneof(

@@ -273,6 +273,8 @@ describe('what a job of HTCondor means', () => {
       expect(state?.observation.status).to.equal('submitted');
       const { verdict } = state ?? {};
       expect(verdict && `${verdict.status} ${verdict.error?.code ?? ''}`).to.equal(expected);
+      const waits = 'EnteredCurrentStatus' in ad && ad.EnteredCurrentStatus === s - 3600;
+      expect(state?.heldFor).to.equal(verdict && (waits ? 3600 : 0));
     });
   }
 });
