@@ -67,7 +67,15 @@ const variableName = /^[A-Za-z_]\w*$/;
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** A shell sets them itself, and some backends start a worker by one. */
-const ofShells: ReadonlySet<string> = new Set(['_', 'IFS', 'OLDPWD', 'OPTIND', 'PPID', 'PWD', 'SHLVL']);
+export const ofShells: ReadonlySet<string> = new Set([
+  '_',
+  'IFS',
+  'OLDPWD',
+  'OPTIND',
+  'PPID',
+  'PWD',
+  'SHLVL',
+]);
 
 function valueProblems(values: unknown): PayloadProblem[] {
   if (values === undefined) return [];
@@ -272,7 +280,7 @@ function tooLarge(at: string, message: string): PayloadProblem {
 }
 
 /** A name in a message: on one line, and short. */
-function quoted(name: string): string {
+export function quoted(name: string): string {
   return JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}...` : name);
 }
 

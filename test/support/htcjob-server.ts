@@ -19,6 +19,7 @@ export class HtcJobServer implements OperatorClient {
   /** Requests for the Lease wait for it. */
   leaseDelay: PromiseWithResolvers<undefined> | undefined;
   lease: KubernetesObject | undefined;
+  readonly clockOffset = 0;
   #version = 1;
   /** All events since the start, oldest first. */
   readonly #events: (WatchEvent & { readonly version: number })[] = [];

@@ -59,6 +59,8 @@ export class StepperSite {
   /** Why the queue gives no workers. */
   reasons: readonly Reason[] = [];
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
+  /** How far the clock of the server is ahead of ours, ms. */
+  serverAhead = 0;
   /** Names of the HTCJobs that were read. */
   readonly reads: string[] = [];
   /** The server gives no answer to a read of a HTCJob. */
@@ -90,7 +92,11 @@ export class StepperSite {
       detail: async () => undefined,
     };
     const { clock } = this;
+    const ahead = () => this.serverAhead;
     const cluster = new HtcJobCluster({
+      get clockOffset() {
+        return ahead();
+      },
       get: async (path: string) => {
         const name = path.split('/').at(-1) ?? '';
         if (path.includes('/htcjobs/')) {

@@ -15,7 +15,9 @@ import {
   type HtcJob,
   htcJobKind,
   htcJobs,
+  type HtcJobSpec,
   type HtcJobStatus,
+  isNamed,
 } from './resource.ts';
 
 export interface ReaderParts {
@@ -64,7 +66,8 @@ export class HtcJobReader {
     const wanted = namespace === undefined ? (namespaces.length > 0 ? namespaces : [undefined]) : [namespace];
     const found = await Promise.all(
       [...new Set(wanted)].map((one) => {
-        const record = (object: KubernetesObject) => withoutSource(counting(object as HtcJob));
+        const record = (object: KubernetesObject) =>
+          isNamed(object) ? withoutSource(counting(object)) : undefined;
         return this.#client.list(collectionPath(htcJobs, one), { signal }, record);
       }),
     );
@@ -151,5 +154,7 @@ function counting({ status: written, ...others }: HtcJob): HtcJob {
 /** kubectl keeps the script a second time, in an annotation. */
 function withoutSource(job: HtcJob): HtcJob {
   const metadata = { ...job.metadata, annotations: {} };
-  return { ...job, metadata, spec: { ...job.spec, script: { ...job.spec.script, source: '' } } };
+  // An older schema may have let one through without any.
+  const spec = job.spec as HtcJobSpec | null | undefined;
+  return { ...job, metadata, ...(spec && { spec: { ...spec, script: { ...spec.script, source: '' } } }) };
 }

@@ -162,6 +162,12 @@ export interface HtcJob extends KubernetesObject {
   readonly status?: HtcJobStatus;
 }
 
+/** Whether an object says which HTCJob it is: a list with one whose metadata are null must not fail for all others. */
+export function isNamed(object: KubernetesObject): object is HtcJob {
+  const { namespace, name, uid } = object.metadata ?? {};
+  return Boolean(namespace && name && uid);
+}
+
 /** The form of `spec.output.directory`: a relative path, none of whose parts leads up or is hidden. */
 export const outputDirectory = {
   minLength: 1,

@@ -1,4 +1,5 @@
-import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
+import { countOf } from '../../clients/htcjob/numbers.ts';
+import { type HtcJobStatus, jobCount } from '../../clients/htcjob/resource.ts';
 import { type Clock, isoSeconds } from '../../util/clock.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { HtcJobCluster } from './cluster.ts';
@@ -22,15 +23,19 @@ const notImported: Reason = {
  * @returns its version; undefined where it is gone
  */
 export async function awaitImport(
-  { status = {}, meta, isDeleting }: Tracked,
+  { status = {}, meta, isDeleting, spec, flaw }: Tracked,
   { cluster, clock, events }: Parts,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { active, succeeded = 0, failed = 0, reason } = status;
-  if (isDeleting && active === 0 && succeeded + failed > 0) return cluster.setFinalizer(meta, false, signal);
+  const { active, succeeded, failed, reason } = status;
+  const ended = countOf(succeeded) + countOf(failed);
+  // A status without a count of living jobs tells it by the others, where the spec says how many there are. One that counts no end at all may be
+  // of jobs that are being submitted.
+  const areAll = active === undefined && flaw === undefined && ended >= jobCount(spec);
+  if (isDeleting && ended > 0 && (active === 0 || areAll)) return cluster.setFinalizer(meta, false, signal);
   if (reason !== undefined) return meta.resourceVersion;
   const { code, message } = notImported;
-  const why = { reason: camelCase(code), message, lastTransitionTime: isoSeconds(clock.now()) };
+  const why = { reason: camelCase(code), message, lastTransitionTime: isoSeconds(cluster.now(clock.now())) };
   const said: HtcJobStatus = {
     reason: why.reason,
     conditions: [{ type: 'Waiting', status: 'True', ...why }],

@@ -28,20 +28,27 @@ export type Meta = Pick<
 
 /** The requests of the operator about one resource. Each change is of the version that was seen, or fails with `kubernetes-conflict`. */
 export class HtcJobCluster {
-  readonly #client: Pick<KubernetesClient, 'get' | 'patch' | 'delete'>;
+  readonly #client: Pick<KubernetesClient, 'get' | 'patch' | 'delete' | 'clockOffset'>;
   /** Secrets that were not there, by `NAMESPACE/NAME`: the others are not read before these have come. */
   readonly #missing = new Set<string>();
 
-  constructor(client: Pick<KubernetesClient, 'get' | 'patch' | 'delete'>) {
+  constructor(client: Pick<KubernetesClient, 'get' | 'patch' | 'delete' | 'clockOffset'>) {
     this.#client = client;
+  }
+
+  /**
+   * ms UTC, of which each wait counts that ends or deletes something: by the server's clock where that is behind ours, so that a clock of ours
+   * that runs ahead ends nothing. A clock of ours that is behind makes such a wait longer alone. All times of a status are by it, too.
+   * @param ours the time by our clock
+   */
+  now(ours: number): number {
+    return ours + Math.min(0, this.#client.clockOffset);
   }
 
   /** @returns undefined where there is none of this uid any more. */
   async read({ namespace, name, uid }: Meta, signal: AbortSignal): Promise<HtcJob | undefined> {
-    const found = await unlessGone(
-      this.#client.get(objectPath(htcJobs, namespace, name), { signal }) as Promise<HtcJob>,
-    );
-    return found?.metadata.uid === uid ? found : undefined;
+    const found = await unlessGone(this.#client.get(objectPath(htcJobs, namespace, name), { signal }));
+    return found?.metadata?.uid === uid ? (found as HtcJob) : undefined;
   }
 
   /** @returns the new version; undefined where it is gone */

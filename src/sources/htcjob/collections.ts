@@ -1,6 +1,6 @@
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import { Reflector, type ReflectorOptions } from '../../clients/kubernetes/reflector.ts';
-import { type HtcJob, htcJobs } from '../../clients/htcjob/resource.ts';
+import { htcJobs, isNamed } from '../../clients/htcjob/resource.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
@@ -70,7 +70,7 @@ export class Collections {
     const reflector = new Reflector<Followed>({
       ...this.#parts,
       path,
-      record: (object) => kept(object as HtcJob),
+      record: (object) => (isNamed(object) ? kept(object) : undefined),
       handlers: {
         listing: () => {
           handlers.listing(namespace);

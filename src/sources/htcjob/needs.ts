@@ -1,6 +1,6 @@
 import { quantityOf } from '../../clients/kubernetes/quantity.ts';
 import type { Request } from '../../plugins/contracts/index.ts';
-import type { HtcJobSpec, JobRequests } from '../../clients/htcjob/resource.ts';
+import type { HtcJobSpec, JobRequests, SpecProblem } from '../../clients/htcjob/resource.ts';
 
 /** Megabytes (2^20 bytes), rounded up, of a quantity of Kubernetes; undefined for what is none. */
 export function megabytes(quantity: string | number): number | undefined {
@@ -19,4 +19,16 @@ export function requirementsOf({
     ...(memory !== undefined && { minRamCount: memory }),
     ...(disk !== undefined && { maxDiskCount: disk }),
   };
+}
+
+const mostMegabytes = 1_000_000_000;
+
+/** The needs of all jobs are added up: one that no machine has must not be among them. */
+export function sizeProblems(requests: JobRequests | null | undefined): readonly SpecProblem[] {
+  const { memory, disk } = requests ?? {};
+  return Object.entries({ memory, disk }).flatMap(([name, size]) => {
+    if (size == null || (megabytes(size) ?? 0) <= mostMegabytes) return [];
+    const message = `${name} is ${String(size).slice(0, 80)}: no machine has so much; write less than 900Ti`;
+    return [{ at: `/spec/requests/${name}`, message }];
+  });
 }

@@ -52,7 +52,7 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
   const submitted = live.filter(({ facts }) => facts !== undefined && facts.status !== 'pending');
   const held = live.filter(isHeld);
   const ids = idsOf(jobs, before?.jobIds ?? []);
-  const started = before?.startTime ?? (ids.length > 0 ? isoSeconds(earliest(jobs) ?? now) : undefined);
+  const started = before?.startTime ?? (ids.length > 0 ? isoSeconds(startOf(jobs, now)) : undefined);
   const conditions = conditionsOf(facts, held[0]);
   const reason = conditions.find(({ status }) => status === 'True')?.reason ?? ordinary(jobs);
   const failedRanges = toRanges(failed);
@@ -245,9 +245,9 @@ function times(jobs: readonly Judged[], of: (facts: JobFacts) => number | null):
   return jobs.flatMap(({ facts }) => (facts === undefined ? [] : (of(facts) ?? [])));
 }
 
-function earliest(jobs: readonly Judged[]): number | undefined {
-  const all = times(jobs, ({ submitTime }) => submitTime);
-  return all.length === 0 ? undefined : Math.min(...all);
+/** The submission is by the clock of the daemon that made it, which may have run ahead of the one of the status: it was not in the future. */
+function startOf(jobs: readonly Judged[], now: number): number {
+  return Math.min(now, ...times(jobs, ({ submitTime }) => submitTime));
 }
 
 function latest(jobs: readonly Judged[]): number | undefined {

@@ -17,7 +17,9 @@ import { countOf } from '../../clients/htcjob/numbers.ts';
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import { isSame } from './same-status.ts';
 import { isHeld, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
+import { sizeProblems } from './needs.ts';
 import type { Tracked } from './tracked.ts';
+import { isRefused } from './turns.ts';
 
 export interface StepperParts {
   readonly factoryId: string;
@@ -51,13 +53,15 @@ export class Stepper {
 
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
   async step(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    const { factoryId, cluster, clock } = this.#parts;
+    const { factoryId, cluster, clock, maker } = this.#parts;
     if (tracked.isGone) return this.#lose(tracked, signal);
     const { factory = factoryId, uniqId } = tracked.status ?? {};
     if (factory !== factoryId && uniqId === tracked.uid) {
       this.#notices.foreign(tracked, factory, signal);
       return undefined;
     }
+    // Its own status may have been spoilt: the database knows whose jobs they are.
+    if (tracked.isOfHtcOperator) await this.#restore(tracked);
     if (tracked.isOfHtcOperator) {
       this.#wrote(tracked, await awaitImport(tracked, this.#parts, signal));
       return undefined;
@@ -77,19 +81,20 @@ export class Stepper {
       // Jobs are asked for behind the finalizer and the claim in the status: no job of it can be there.
       if (tracked.status === undefined) tracked.isRestored = true;
     }
-    const now = clock.now();
-    const isLate = tracked.deadline !== undefined && now >= tracked.deadline;
-    if (!isLate && this.#parts.asking.standsStill(tracked)) return this.#nextLook(tracked, isLate);
+    const isLate = tracked.deadline !== undefined && this.#now() >= tracked.deadline;
+    if (!isLate && !isUnchecked(tracked) && this.#parts.asking.standsStill(tracked))
+      return this.#nextLook(tracked, isLate);
     const { changes } = tracked;
     tracked.settledAt = undefined;
     await this.#restore(tracked);
-    // Jobs that were submitted run on, whatever a later version or other settings would say of their spec.
-    if (!tracked.isClaimed && tracked.problems === undefined) {
+    // Jobs that were submitted run on, whatever a later version or other settings would say of their spec. No job runs of a size that no
+    // machine has: an earlier version claimed such a HTCJob, and its queue would refuse it for good.
+    if (isUnchecked(tracked)) {
       const spec = await this.#parts.asking.spec(tracked, signal);
       if (spec === undefined) return looks.waiting;
-      tracked.problems = problemsOf(spec, this.#parts.maker);
+      tracked.problems = tracked.isClaimed ? sizeProblems(spec.requests) : problemsOf(spec, maker);
     }
-    const problems = tracked.isClaimed ? [] : (tracked.problems ?? []);
+    const problems = tracked.problems ?? [];
     const judgement = tracked.judge(isLate || problems.length > 0);
     const round = countOf(tracked.status?.round);
     // The next round is on record before the jobs of this one end, and the end of a suspension before new ones are asked for.
@@ -116,9 +121,15 @@ export class Stepper {
     return this.#nextLook(tracked, isLate);
   }
 
+  /** ms UTC by the clock of the status. */
+  #now(): number {
+    const { clock, cluster } = this.#parts;
+    return cluster.now(clock.now());
+  }
+
   #nextLook(tracked: Tracked, isLate: boolean): Next {
     const { deadline } = tracked;
-    const left = deadline === undefined || isLate ? Infinity : deadline - this.#parts.clock.now();
+    const left = deadline === undefined || isLate ? Infinity : deadline - this.#now();
     const next = Math.min(nextLook(tracked), left === Infinity ? Infinity : Math.min(left, longestLook));
     return next === Infinity ? undefined : next;
   }
@@ -137,7 +148,7 @@ export class Stepper {
       stopped,
       reports: tracked.reports,
       before: tracked.status,
-      now: this.#parts.clock.now(),
+      now: this.#now(),
     });
     return this.#parts.outputs.inStatus(tracked, status);
   }
@@ -230,7 +241,7 @@ export class Stepper {
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} has ended`);
     const { endOfLife } = tracked;
     if (endOfLife === undefined) return undefined;
-    const left = endOfLife - this.#parts.clock.now();
+    const left = endOfLife - this.#now();
     if (left <= 0) await this.#parts.cluster.delete(tracked.meta, signal);
     return left <= 0 ? looks.failed : Math.min(left, longestLook);
   }
@@ -281,7 +292,7 @@ export class Stepper {
   /** Says in the status of a deleted resource what it waits for. */
   async #waitToGo(tracked: Tracked, what: Leftover, signal: AbortSignal): Promise<Next> {
     const { clock } = this.#parts;
-    const status = this.#notices.kept(tracked, what, { now: clock.now(), monotonic: clock.monotonic() });
+    const status = this.#notices.kept(tracked, what, { now: this.#now(), monotonic: clock.monotonic() });
     if (status !== undefined && !isSame(tracked.status, status)) await this.#write(tracked, status, signal);
     return looks.finalizing;
   }
@@ -313,4 +324,9 @@ export class Stepper {
     tracked.isForgotten = true;
     return undefined;
   }
+}
+
+/** Whether it is still to be looked for mistakes: before it is claimed, and where its queue refuses its jobs all the same. */
+function isUnchecked(tracked: Tracked): boolean {
+  return tracked.problems === undefined && (!tracked.isClaimed || isRefused(tracked));
 }

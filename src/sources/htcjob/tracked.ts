@@ -185,9 +185,15 @@ export class Tracked {
     return this.meta.finalizers?.includes(finalizer) === true;
   }
 
-  /** Whether htc-operator counts its jobs, which puts its finalizer first. Another writer may put counts into any status. */
+  /**
+   * Whether htc-operator counts its jobs, which puts its finalizer first. Another writer may put counts into any status, and take `factory` out
+   * of one: it is ours where our claim is there, or the database has a job that this factory submitted. A job of htc-operator that an import
+   * marked is adopted, and nobody submitted it here: its HTCJob waits for the status that the import writes last.
+   */
   get isOfHtcOperator(): boolean {
-    return this.hasFinalizer && !this.#wasNew && isOfHtcOperator(this.status ?? {});
+    if (!this.hasFinalizer || this.#wasNew || !isOfHtcOperator(this.status ?? {})) return false;
+    if (this.status?.uniqId === this.uid) return false;
+    return ![...this.attempts.values()].some(({ submitTime }) => submitTime !== null);
   }
 
   get isFinished(): boolean {
@@ -238,7 +244,7 @@ export class Tracked {
     return conditions.some(({ type, status }) => type === 'Suspended' && status === 'True');
   }
 
-  /** When its jobs have to end, ms UTC. */
+  /** When its jobs have to end, ms UTC by the clock of the status. */
   get deadline(): number | undefined {
     const { activeDeadlineSeconds } = this.spec;
     const started = Date.parse(this.status?.startTime ?? '');
@@ -246,7 +252,7 @@ export class Tracked {
     return started + activeDeadlineSeconds * 1000;
   }
 
-  /** When it is to be deleted, ms UTC. It counts from when its end was written down here: the end itself is by clocks of others. */
+  /** When it is to be deleted, ms UTC by the clock of the status. It counts from when its end was written down here: the end itself is by clocks of others. */
   get endOfLife(): number | undefined {
     const { ttlSecondsAfterFinished } = this.spec;
     const { completionTime = '', conditions = [] } = this.status ?? {};

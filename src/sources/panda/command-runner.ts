@@ -221,7 +221,7 @@ export class CommandRunner {
     desk: Desk,
     signal: AbortSignal,
   ): Promise<string> {
-    const { orders, statistician, host, reportAgain, log } = this.#parts;
+    const { orders, statistician, host, reportAgain, log, clock } = this.#parts;
     switch (command.kind) {
       case 'set-workers': {
         const queues = desk.ownQueues().filter(isOrdered);
@@ -232,14 +232,11 @@ export class CommandRunner {
         return `no queue with runMode slave here serves ${site}`;
       }
       case 'kill':
-        return killed(command.filter, desk, host, madeUntil);
+        return killed(command.filter, desk, host, { madeUntil, now: clock.now() });
       case 'kill-ids': {
         const ids = new Set(command.workerIds);
-        return end(
-          desk,
-          ({ worker: { workerId } }) => workerId !== null && ids.has(workerId),
-          'the PanDA server counts its pilot as ended',
-        );
+        const meant = (await desk.living()).filter(({ worker }) => ids.has(worker.workerId ?? 0));
+        return end(desk, meant, 'the PanDA server counts its pilot as ended');
       }
       case 'activate': {
         const ids = new Set(command.workerIds);
@@ -273,13 +270,37 @@ export class CommandRunner {
 }
 
 /** @param madeUntil ms UTC: workers that were made later are not meant */
-async function killed(filter: KillFilter, desk: Desk, host: string, madeUntil: number): Promise<string> {
+async function killed(
+  filter: KillFilter,
+  desk: Desk,
+  host: string,
+  { madeUntil, now }: { readonly madeUntil: number; readonly now: number },
+): Promise<string> {
   const empty = emptyKeysOf(filter);
   if (empty.length > 0)
     return `no worker is meant: ${empty.join(', ')} is an empty list or absent ("ALL" means all)`;
-  const isOne = (news: WorkerNews) =>
-    isMeant(news, filter, host) && (news.worker.creationTime ?? 0) <= madeUntil;
-  return end(desk, isOne, 'the PanDA server asked for its end');
+  // Read afresh: those that are pending, those of removed queues, and those whose news still wait are among them.
+  const fitting = (await desk.living()).filter((news) => isMeant(news, filter, host));
+  // A clock that ran ahead wrote times from the future, and was set right since: no worker was made after now.
+  const isBefore = ({ worker }: (typeof fitting)[number]) => Math.min(madeAt(worker), now) <= madeUntil;
+  const meant = fitting.filter(isBefore);
+  const spared = fitting.filter((news) => !isBefore(news));
+  const outcome = await end(desk, meant, 'the PanDA server asked for its end');
+  if (spared.length === 0) return outcome;
+  const adopted = spared.filter(({ worker }) => isAdopted(worker)).length;
+  const unknown = adopted === 0 ? '' : `; of ${adopted} it is known only that they were adopted later`;
+  return `${outcome}, and ${spared.length} others that fit are spared: they are younger than the command${unknown}`;
+}
+
+/** When a worker was made at the latest, ms UTC. An adopted one was there before, and the start that its backend names, if any, says so. */
+function madeAt(worker: WorkerNews['worker']): number {
+  const { creationTime, startTime } = worker;
+  return Math.min(creationTime ?? 0, (isAdopted(worker) ? startTime : null) ?? Infinity);
+}
+
+/** The submitter wrote no time of submission: the worker was found on its backend, as after a loss of the database. */
+function isAdopted({ status, submitTime }: WorkerNews['worker']): boolean {
+  return status !== 'pending' && submitTime === null;
 }
 
 /** A kept command is not meant for workers that were made after it came, ms UTC. */
@@ -360,9 +381,7 @@ function isSame(one: string, other: string): boolean {
   return sum === otherSum && (time === otherTime || time === '' || otherTime === '');
 }
 
-/** Reads the workers afresh: those that are pending, those of removed queues, and those whose news still wait are among them. */
-async function end(desk: Desk, isOne: (news: WorkerNews) => boolean, reason: string): Promise<string> {
-  const meant = (await desk.living()).filter(isOne);
+async function end(desk: Desk, meant: readonly WorkerNews[], reason: string): Promise<string> {
   if (meant.length > 0)
     await desk.end(
       meant.map(({ origin }) => origin),

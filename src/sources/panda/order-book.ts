@@ -118,9 +118,12 @@ export class OrderBook {
     const ahead = this.#parts.serverAhead()?.ahead ?? 0;
     const isDated = saidAt !== undefined && saidAt <= clock.now() + Math.max(0, ahead) + latestOrder;
     const createdAt = isDated ? saidAt : clock.now() + Math.min(0, ahead);
-    // The server's clock may have been set back, and a server whose database was made anew counts its commands from 1 again.
-    if (last !== undefined && isDated && createdAt < last.createdAt && id < (last.commandId ?? 0))
-      return 'a newer order of the site counts';
+    // The server's clock may have been set back, and a server whose database was made anew counts its commands from 1 again: an order is older by
+    // its number and its time. Of one without a time the number decides, for as long as answers come late.
+    const isLater = isDated
+      ? last === undefined || createdAt >= last.createdAt
+      : last === undefined || clock.now() - last.takenAt >= oldestOrder;
+    if (!isLater && id < (last?.commandId ?? 0)) return 'a newer order of the site counts';
     const lastRuns = last?.runs ?? [];
     await this.#lookUp(lastRuns, desk);
     const left = lastRuns.flatMap((run) => this.#open(run).map((origin) => ({ ...origin, type: run.type })));

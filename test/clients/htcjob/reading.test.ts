@@ -28,6 +28,22 @@ describe('a list of HTCJobs beside the daemon', () => {
     }
   });
 
+  it('leaves out an object that does not say which HTCJob it is, and shows one without a spec beside the others', async () => {
+    const server = await startScriptedServer();
+    const configDir = temporaryDirectory();
+    const options = { k8s_config_file: writeKubeconfig(kubeconfig({ server: server.url }), configDir) };
+    const reader = new HtcJobReader(options, { clock: systemClock, random: () => 0.5, files, configDir });
+    try {
+      const items = [{ ...htcJob(), metadata: null }, { ...htcJob({}, 'bare'), spec: null }, htcJob()];
+      server.next(json(200, { metadata: { resourceVersion: '1' }, items }));
+      const found = await reader.list(undefined, new AbortController().signal);
+      expect(found.map(({ metadata }) => metadata.name)).to.deep.equal(['bare', 'zero']);
+    } finally {
+      await reader.close();
+      await server.stop();
+    }
+  });
+
   it('has no nulls in a status, in a list of HTCJobs or of one', async () => {
     const server = await startScriptedServer();
     const configDir = temporaryDirectory();

@@ -21,6 +21,32 @@ describe('the needs of a HTCJob', () => {
   });
 });
 
+describe('the mistakes of a HTCJob', () => {
+  it('are told without the whole text of an image, a variable or a file, which may be as long as the HTCJob', () => {
+    const long = 'x'.repeat(500_000);
+    const found = problemsOf({
+      script: { ...script, image: `${long} ` },
+      env: [{ name: `1${long.slice(0, 50_000)}`, value: '' }],
+      output: { files: [long] },
+    });
+    expect(found.map(({ at }) => at)).to.include.members([
+      '/spec/script/image',
+      '/spec/env/0',
+      '/spec/output/files/0',
+    ]);
+    for (const { at, message } of found) expect(message.length, at).to.be.lessThan(400);
+  });
+
+  for (const runtime of ['apptainer', 'singularity', 'container', 'none'] as const)
+    it(`are the variables that a shell sets itself, for ${runtime} as well`, () => {
+      const names = ['PWD', 'OLDPWD', 'IFS', 'OPTIND', 'PPID', 'SHLVL', '_'];
+      const { spec } = htcJob({ runtime, script, env: names.map((name) => ({ name, value: 'x' })) });
+      const found = new ImageJobs({ binds: [], runtime, events: undefined }).problems(spec);
+      expect(found.map(({ at }) => at)).to.deep.equal(names.map((_, index) => `/spec/env/${index}`));
+      expect(found[0]?.message).to.equal('a shell sets "PWD" itself; set it in the script');
+    });
+});
+
 describe('the payload of a job of an HTCJob', () => {
   it("is that of htc-operator's zero.yaml", () => {
     const payload = payloadOf(htcJob(), 2, { runtime: 'apptainer', binds: ['/cvmfs', '/afs'] });

@@ -139,6 +139,16 @@ describe('the operator of HTCJobs', () => {
   const untilStatus = (name: string, reason: string) =>
     until(`${name} is ${reason}`, () => statusOf(name)?.reason === reason);
 
+  it('leaves out an object that does not say which HTCJob it is, and runs the others', async () => {
+    const odd = { ...htcJob({}, 'odd'), metadata: null } as unknown as HtcJob;
+    await end();
+    server.objects.set('odd', odd);
+    server.add(htcJob());
+    start();
+    await serve(1);
+    await until('its job is submitted', () => server.objects.get('zero')?.status?.active === 1);
+  });
+
   it('brings a job from its creation to its end with five changes of the resource', async () => {
     server.add(htcJob());
     await serve(1);

@@ -102,6 +102,49 @@ describe('a step of a HTCJob', () => {
     expect(site.ended.map(([index]) => index)).to.deep.equal([0]);
   });
 
+  for (const [what, status] of [
+    ['the claim still names', { uniqId: uid, active: 1, succeeded: 0, failed: 0 }],
+    ['a job that it submitted names', { active: 1, succeeded: 0, failed: 0, jobid: ['7.0'] }],
+  ] as const) {
+    it(`is ours where another writer took the factory out of its status, and ${what} it`, async () => {
+      site.found = [newsOf(uid, 0, 'running')];
+      await site.step(site.track(htcJob(), status));
+      expect(site.statuses[0]).to.include({ uniqId: uid, factory: 'factory', active: 1, reason: 'Running' });
+    });
+
+    it(`is ended by its deletion where another writer took the factory out of its status, and ${what} it`, async () => {
+      site.found = [newsOf(uid, 0, 'running')];
+      site.left = 1;
+      const deleting = site.track(htcJob(), status, deleted);
+      expect(await site.step(deleting)).to.equal(500);
+      expect(site.ended.map(([index]) => index)).to.deep.equal([0]);
+      site.left = 0;
+      await site.step(deleting);
+      expect(site.asked).to.deep.equal(['finalizer']);
+    });
+  }
+
+  it('waits for its import, though the jobs that it marked are adopted: their status comes last', async () => {
+    const news = newsOf(uid, 0, 'running');
+    site.found = [{ ...news, worker: { ...news.worker, submitTime: null } }];
+    const tracked = site.track(htcJob({ queue: 2 }), { active: 2, jobid: ['7.0', '7.1'] });
+    await site.step(tracked);
+    expect([site.asked, site.ended, askedOf(tracked)]).to.deep.equal([['status HtcjobNotImported'], [], []]);
+  });
+
+  for (const [what, status, goes] of [
+    ['all of whose jobs are counted as ended goes', { succeeded: 1, failed: 1 }, true],
+    ['that counts no living job goes', { active: 0, succeeded: 1 }, true],
+    ['of which a job may live waits', { succeeded: 1 }, false],
+    ['of which a job lives waits', { active: 1, succeeded: 1, failed: 1 }, false],
+    ['whose jobs may be about to be submitted waits', { active: 0, succeeded: 0, failed: 0 }, false],
+    ['whose counts are no counts waits', { succeeded: '1', failed: '1' }, false],
+  ] as const)
+    it(`of htc-operator that was deleted and ${what}`, async () => {
+      await site.step(site.track(htcJob({ queue: 2 }), status as unknown as HtcJobStatus, deleted));
+      expect(site.asked).to.deep.equal([goes ? 'finalizer' : 'status HtcjobNotImported']);
+    });
+
   it('sees what another writer wrote behind it, though the watch told of that before its own answer came', async () => {
     site.found = [newsOf(uid, 0, 'finished', 0)];
     const tracked = site.track(htcJob(), claimed);
@@ -150,6 +193,52 @@ describe('a step of a HTCJob', () => {
       await site.step(restarted);
       expect(site.asked).to.include('delete');
     });
+
+  describe('of one whose clock, by that of the server, runs two days ahead', () => {
+    const twoDays = 2 * 86_400_000;
+    const setAhead = () => {
+      const now = site.clock.now.bind(site.clock);
+      site.clock.now = () => now() + twoDays;
+      site.serverAhead = -twoDays;
+    };
+
+    it('deletes nothing before its ttlSecondsAfterFinished', async () => {
+      site.found = [newsOf(uid, 0, 'finished', 0)];
+      const tracked = site.track(htcJob({ ttlSecondsAfterFinished: 86_400 }), claimed);
+      await site.step(tracked);
+      setAhead();
+      expect(await site.step(tracked)).to.equal(3_600_000);
+      expect(site.asked).not.to.include('delete');
+      await site.clock.advance(86_400_000);
+      await site.step(tracked);
+      expect(site.asked).to.include('delete');
+    });
+
+    it('ends no job before its activeDeadlineSeconds', async () => {
+      site.found = [newsOf(uid, 0, 'running')];
+      const tracked = site.track(htcJob({ activeDeadlineSeconds: 3600 }), {
+        ...claimed,
+        startTime: '2026-01-01T00:00:00Z',
+      });
+      setAhead();
+      expect(await site.step(tracked)).to.equal(3_600_000);
+      expect(site.ended).to.deep.equal([]);
+      await site.clock.advance(3_600_000);
+      await site.step(tracked);
+      expect(site.ended.map(([index]) => index)).to.deep.equal([0]);
+    });
+
+    it('writes the times of a status by that of the server, so that no end of them comes later for it', async () => {
+      setAhead();
+      const news = newsOf(uid, 0, 'finished', 0);
+      const times = { submitTime: site.clock.now(), endTime: site.clock.now() };
+      site.found = [{ ...news, worker: { ...news.worker, ...times } }];
+      await site.step(site.track(htcJob(), claimed));
+      const at = '2026-01-01T00:00:00Z';
+      expect(last()).to.include({ startTime: at, completionTime: at });
+      expect(last()?.conditions?.[0]).to.include({ type: 'Complete', lastTransitionTime: at });
+    });
+  });
 
   describe('after activeDeadlineSeconds', () => {
     const late: HtcJob = htcJob({ queue: 2, activeDeadlineSeconds: 60 });
@@ -826,6 +915,29 @@ describe('a step of a HTCJob', () => {
       expect(new Set(indexes).size, 'each job has an index of its own').to.equal(3);
       expect(indexes.every(Number.isSafeInteger)).to.equal(true);
     });
+  });
+
+  it('ends one that an earlier version claimed with a size that no machine has, once and with its reason', async () => {
+    const tracked = site.track(htcJob({ requests: { memory: '2000Pi' } }), { ...claimed, active: 0 });
+    await site.step(tracked);
+    expect(askedOf(tracked)).to.deep.equal([0]);
+    site.reasons = [{ code: 'request-refused', message: 'minRamCount is too large' }];
+    await site.clock.advance(2000);
+    await site.step(tracked);
+    await site.step(tracked);
+    expect(last()).to.include({ reason: 'Invalid', failed: 1 });
+    expect(last()?.conditions?.[0]?.message).to.contain('/spec/requests/memory: memory is 2000Pi');
+    expect([askedOf(tracked), tracked.isFinished]).to.deep.equal([[], true]);
+  });
+
+  it('goes on with one that an earlier version claimed, and whose queue refuses it for another reason', async () => {
+    const tracked = site.track(htcJob({ requests: { memory: '2Gi' } }), { ...claimed, active: 0 });
+    await site.step(tracked);
+    site.reasons = [{ code: 'request-refused', message: 'nCore is 0' }];
+    await site.clock.advance(2000);
+    await site.step(tracked);
+    await site.step(tracked);
+    expect([last()?.reason, askedOf(tracked)]).to.deep.equal(['RequestRefused', [0]]);
   });
 
   it('of an object without a script tells it once, and asks for nothing', async () => {

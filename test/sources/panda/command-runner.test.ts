@@ -342,6 +342,47 @@ describe('commands of the PanDA server at work', () => {
       expect([killed(), parts.ledger.live.get(9)?.killed]).to.deep.equal([[1, 2, 3, 4], false]);
     });
 
+  const killOf = (id: number, ago: number) => ({
+    command_id: id,
+    command: 'KILL_WORKERS',
+    params: all,
+    creation_date: new Date(parts.clock.now() - ago).toISOString(),
+  });
+
+  it('hole 4: KILL_WORKERS that waited ends adopted workers that their backend started before, and says how many are spared', async () => {
+    ahead = 0;
+    const start = parts.clock.now();
+    await parts.clock.advance(3_600_000);
+    const adopted = [11, 12].map((id) =>
+      workerOf(id, { queue: 'S', origin: { kind: 'panda', uid: 'old', index: id } }),
+    );
+    await parts.ledger.adopt(adopted, 'submitted');
+    await parts.ledger.change([{ workerId: 11, to: 'running', source: 'test', startTime: start }]);
+    await parts.ledger.intend([
+      workerOf(14, { queue: 'S', origin: { kind: 'panda', uid: 'new', index: 14 } }),
+    ]);
+    given.push(killOf(1, 600_000));
+    await runner.poll(desk, signal);
+    expect([killed(), [11, 12, 14].map((id) => parts.ledger.live.get(id)?.killed)]).to.deep.equal([
+      [1, 2, 3, 4],
+      [true, false, false],
+    ]);
+    const outcome =
+      '5 workers are asked to end, and 2 others that fit are spared: they are younger than the command; of 1 it is known only that they were adopted later';
+    expect(runner.shown[0]?.outcome).to.equal(outcome);
+    expect(parts.log.lines.map(({ facts }) => facts['outcome'])).to.include(outcome);
+  });
+
+  for (const minutes of [4, 10, 60])
+    it(`hole 4: KILL_WORKERS ends the workers that were made before the clock was set back by ${minutes} minutes`, async () => {
+      ahead = 0;
+      const now = parts.clock.now.bind(parts.clock);
+      parts.clock.now = () => now() - minutes * 60_000;
+      given.push(killOf(1, 0));
+      await runner.poll(desk, signal);
+      expect(killed()).to.deep.equal([1, 2, 3, 4]);
+    });
+
   it('hole 4: without a time are carried out once where they say the same', async () => {
     for (const created of [undefined, 'Fri, 27 Nov 2026 08:00:00 GMT'] as const) {
       const kill = {

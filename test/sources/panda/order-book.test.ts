@@ -89,6 +89,27 @@ describe('the orders of the PanDA server', () => {
     await parts.clock.advance(1);
   }
 
+  it('count by their numbers where one of two has no date, for an hour: a server may count from 1 again', async () => {
+    const undated = (id: number) =>
+      orders.take(
+        { kind: 'set-workers', site: 'S', wanted: new Map([['SCORE', id]]), createdAt: undefined },
+        id,
+        desk,
+      );
+    await report();
+    await take(9, { SCORE: 9 });
+    expect(await undated(7)).to.equal('a newer order of the site counts');
+    await undated(10);
+    expect(memory.orderOf('S')?.commandId).to.equal(10);
+    // It was made before the one without a date came, and is no later one by its number.
+    expect(await take(8, { SCORE: 8 }, parts.clock.now() - 60_000)).to.equal(
+      'a newer order of the site counts',
+    );
+    await parts.clock.advance(3_600_000);
+    await undated(2);
+    expect(memory.orderOf('S')?.commandId).to.equal(2);
+  });
+
   it('become requests by name, for the types that they say, and wake the queue', async () => {
     await report();
     expect(await take(1, { SCORE: 2, MCORE: 1, OTHER: 0 })).to.equal('3 new workers');

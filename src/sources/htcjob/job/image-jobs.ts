@@ -1,17 +1,11 @@
 import { readSubmitCommands } from '../../../clients/htcondor/submit-commands.ts';
 import { withoutEnd } from '../../../util/without-end.ts';
 import { ThresherError } from '../../../worker/errors.ts';
-import { payloadBounds, payloadProblems } from '../../../worker/payload-check.ts';
+import { ofShells, payloadBounds, payloadProblems, quoted } from '../../../worker/payload-check.ts';
 import type { Payload, PayloadFile } from '../../../worker/payload.ts';
 import type { JobMaker, JobToMake } from '../job-maker.ts';
-import type {
-  EnvVariable,
-  HtcJobSpec,
-  JobRequests,
-  Runtime,
-  SpecProblem,
-} from '../../../clients/htcjob/resource.ts';
-import { megabytes } from '../needs.ts';
+import type { EnvVariable, HtcJobSpec, Runtime, SpecProblem } from '../../../clients/htcjob/resource.ts';
+import { sizeProblems } from '../needs.ts';
 import { outputProblems } from '../output/place.ts';
 import { jobScripts } from './scripts.ts';
 import type { JobKey } from '../../job-key.ts';
@@ -153,18 +147,6 @@ export class ImageJobs implements JobMaker {
   }
 }
 
-const mostMegabytes = 1_000_000_000;
-
-/** The needs of all jobs are added up: one that no machine has must not be among them. */
-function sizeProblems({ memory, disk }: JobRequests = {}): readonly SpecProblem[] {
-  return Object.entries({ memory, disk }).flatMap(([name, size]) => {
-    if (size === undefined || (megabytes(size) ?? 0) <= mostMegabytes) return [];
-    return [
-      problem(`/spec/requests/${name}`, `${name} is ${size}: no machine has so much; write less than 900Ti`),
-    ];
-  });
-}
-
 /** Names of the files that the runner packs, one on each line. */
 function outputFiles(names: readonly string[] = []): readonly PayloadFile[] {
   if (names.length === 0) return [];
@@ -217,7 +199,7 @@ const schemes: readonly string[] = ['docker', 'oras', 'library', 'shub', 'https'
 
 function imageProblems(image: string, runtime: Runtime, imagePaths: readonly string[]): SpecProblem[] {
   const at = '/spec/script/image';
-  const wrong = (message: string) => [problem(at, `the image is ${JSON.stringify(image)}; ${message}`)];
+  const wrong = (message: string) => [problem(at, `the image is ${quoted(image)}; ${message}`)];
   // HTCondor puts the image of a container into a list of files, which a comma divides.
   if (!/^[A-Za-z0-9_./][^\s,\u0000-\u001f\u007f]*$/.test(image))
     return wrong(
@@ -250,7 +232,7 @@ function placeOfImage(image: string, imagePaths: readonly string[] = []): string
 }
 
 /** Those that would change how the image is run. */
-const ownVariables = /^(APPTAINER|SINGULARITY|THRESHER_|HTCJOB_|_CONDOR_)|^(JOB_NAME|TEMP_DIR|_)$/i;
+const ownVariables = /^(APPTAINER|SINGULARITY|THRESHER_|HTCJOB_|_CONDOR_)|^(JOB_NAME|TEMP_DIR)$/i;
 
 function variableProblems(env: readonly EnvVariable[]): SpecProblem[] {
   const bytes = env.reduce((sum, { name, value }) => sum + Buffer.byteLength(name + value), 0);
@@ -261,7 +243,7 @@ function variableProblems(env: readonly EnvVariable[]): SpecProblem[] {
   const first = new Set<string>();
   return env.flatMap(({ name, value }, index) => {
     const at = `/spec/env/${index}`;
-    const shown = JSON.stringify(name);
+    const shown = quoted(name);
     if (!/^[A-Za-z_]\w*$/.test(name))
       return [
         problem(
@@ -271,6 +253,7 @@ function variableProblems(env: readonly EnvVariable[]): SpecProblem[] {
       ];
     if (ownVariables.test(name))
       return [problem(at, `thresher or the runtime sets ${shown} itself; choose another name`)];
+    if (ofShells.has(name)) return [problem(at, `a shell sets ${shown} itself; set it in the script`)];
     if (first.has(name)) return [problem(at, `${shown} is there twice; keep one of them`)];
     first.add(name);
     return value.includes('\0') ? [problem(at, `the value of ${shown} has a NUL character`)] : [];
@@ -285,15 +268,13 @@ function secretFiles({ metadata, spec }: Resource, known: JobToMake['secrets']):
       return [];
     };
     if (data === undefined)
-      return missing(`there is no Secret ${JSON.stringify(name)} in the namespace ${metadata.namespace}`);
+      return missing(`there is no Secret ${quoted(name)} in the namespace ${metadata.namespace}`);
     const has = Object.keys(data).join(', ') || 'none';
     return (keys ?? Object.keys(data)).flatMap((key): PayloadFile[] => {
       const content = Object.hasOwn(data, key) ? data[key] : undefined;
       if (content !== undefined)
         return [{ name: `secrets/${name}/${key}`, mode: 0o600, secret: true, content }];
-      return missing(
-        `the Secret ${JSON.stringify(name)} has no key ${JSON.stringify(key)}; its keys: ${has}`,
-      );
+      return missing(`the Secret ${quoted(name)} has no key ${quoted(key)}; its keys: ${has.slice(0, 1000)}`);
     });
   });
 }

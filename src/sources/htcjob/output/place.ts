@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { hasCode } from '../../../util/files.ts';
 import { messageOf, ThresherError } from '../../../worker/errors.ts';
+import { quoted } from '../../../worker/payload-check.ts';
 import type { HtcJobSpec, SpecProblem } from '../../../clients/htcjob/resource.ts';
 import type { Meta } from '../cluster.ts';
 import { HeldDirectory, type OnFiles } from './directory.ts';
@@ -37,7 +38,7 @@ export function outputProblems(
         : [
             problem(
               `/files/${index}`,
-              `the name is ${JSON.stringify(name)}; it must be a relative path without ".." and control characters, in the directory of the job`,
+              `the name is ${quoted(name)}; it must be a relative path without ".." and control characters, in the directory of the job`,
             ),
           ],
     ),
