@@ -79,7 +79,10 @@ const text = String.raw`'(?:[^'\n]|'')*'|"(?:\\.|""|[^"\\\n])*"`;
 const word = String.raw`${text}|[^\s"';,&]+`;
 const pem = /-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g;
 /** The same in base64, wherever it begins among three bytes: an API server may repeat a Secret that it refused. */
-const pemInBase64 = /(LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO)[\w+/=-]*/g;
+const pemInBase64 =
+  /(LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO)(?:[\w+/=-]|(?:\s|\\[nr])+(?=[\w+/=-]{16}))*/g;
+/** Id of a claim of HTCondor, as `<address>#time#number#[session]key`: whoever has it commands the slot. */
+const claim = /(#\d{6,12}#\d{1,12}#)(?:\[[^\]\n]{0,1000}\])?[\w+/=-]{8,}/g;
 const passwordInUrl = /(\b[a-z][a-z0-9+.-]{0,40}:\/\/[^\s/:@]*):[^\s/@]+@/gi;
 const authorization = /\b(bearer|basic)(\s+)(?!\(hidden\))[\w.~+/=-]+/gi;
 const header = new RegExp(
@@ -95,6 +98,7 @@ const assignment = /(?<![\w.-])([\w.-]+)([ \t]*)(?<![=!<>?])=(?![=?!])([ \t]*)/g
 const forms: readonly Form[] = [
   { why: 'holds a key or a certificate', hide: (text) => text.replace(pem, hidden) },
   { why: 'holds a key or a certificate', hide: (text) => text.replace(pemInBase64, hidden) },
+  { why: 'holds the key of a claim', hide: (text) => text.replace(claim, `$1${hidden}`) },
   { why: 'holds a token', hide: hideTokens },
   { why: 'holds a URL with a password', hide: (text) => text.replace(passwordInUrl, `$1:${hidden}@`) },
   { why: 'holds an authorization', hide: (text) => text.replace(authorization, `$1$2${hidden}`) },
@@ -125,6 +129,14 @@ const forms: readonly Form[] = [
 /** A text without what is a secret by its form or by the name that it is assigned to. */
 export function maskText(text: string): string {
   return forms.reduce((shown, form) => form.hide(shown), text);
+}
+
+/** A text without keys and certificates, also one that began before the text. */
+export function withoutKeys(text: string): string {
+  return text
+    .replace(pem, hidden)
+    .replace(/^[\s\S]*-----END [A-Z0-9 ]+-----/, hidden)
+    .replace(pemInBase64, hidden);
 }
 
 /** Why a variable is never passed to a job; undefined for one that may be. The path of a secret is none. */

@@ -296,6 +296,30 @@ describe('hole 3: a secret that comes back from outside', () => {
     expect(withoutOwn(`a row of ${'k'.repeat(40)}`)).to.equal(`a row of ${'k'.repeat(40)}`);
   });
 
+  it('of others leaves nothing of itself in the end of a longer text, in whose middle it is cut', () => {
+    const lines = Array.from({ length: 80 }, (_, at) => `${at}`.padStart(4, 'k').repeat(16)).join('\n');
+    const pem = `-----BEGIN RSA PRIVATE KEY-----\n${lines}\n-----END RSA PRIVATE KEY-----`;
+    const token = `eyJhbGciOiJSUzI1NiJ9.${'p'.repeat(3000)}.${'s'.repeat(300)}`;
+    const jwt = token.replaceAll(/.{64}/g, '$&\n');
+    for (const secret of [pem, lines, `${lines.slice(700)}\n-----END RSA PRIVATE KEY-----`, jwt])
+      expect(endFromOutside(`debug: loaded\n${secret}\nerror: it is refused`, 500)).to.match(
+        /^[a-z: \n]*(\(hidden\)\s+)?error: it is refused$/,
+      );
+  });
+
+  it('that commands a slot of HTCondor is masked by its form', () => {
+    const claim =
+      '<128.1.2.3:9618?addrs=x&sock=startd_1_a>#1795994797#110#[Integrity="YES";Encryption="YES";]';
+    const key = '6829e68fdc0a7b976371';
+    for (const said of [claim, claim.replaceAll('"', '\\"'), '<a>#1795994797#1#'])
+      for (const show of [fromOutside, (text: string) => String(factsFromOutside(text))]) {
+        expect(show(`held: ${said}${key}`))
+          .to.contain('#(hidden)')
+          .and.not.contain(key.slice(0, 8));
+        expect(show(`PublicClaimId = "${said.replace(/\[.*/, '')}..."`)).to.not.contain('hidden');
+      }
+  });
+
   it('is no name among the facts of a worker either', () => {
     rememberSecret('static-client-secret-1234');
     expect(factsFromOutside({ 'x static-client-secret-1234': 1 })).to.deep.equal({ 'x (hidden)': 1 });

@@ -1,4 +1,5 @@
-import { hidden } from '../../util/secrets.ts';
+import { isObject } from '../../util/json.ts';
+import { withoutPartsOf } from '../../util/own-secrets.ts';
 import { continueIn, bounds, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
 import type {
   AnswerOptions,
@@ -57,6 +58,11 @@ const listAttempts = 3;
  */
 const longestList = 16 * 1024 * 1024 * 1024;
 
+/** Objects of one list that are kept: a gigabyte or two. */
+const mostKept = 1_000_000;
+/** Pages of one list without an object, one after the other: a server that only ever says that there is more. */
+const mostEmpty = 1000;
+
 /** Pages of a list that are no larger than one that was found to be small enough, before a larger one is tried. */
 const pagesAlike = 4;
 
@@ -79,12 +85,12 @@ export class KubernetesClient {
     this.#requests = new Requests(options);
   }
 
-  /** How far the server's clock is ahead of ours, ms, by its last answer; 0 while they agree within two seconds. */
   /** Whether the cluster has given a successful answer. */
   get hasAnswered(): boolean {
     return this.#requests.hasAnswered;
   }
 
+  /** How far the server's clock is ahead of ours, ms, by its last answer; 0 while they agree within two seconds. */
   get clockOffset(): number {
     return this.#requests.clockOffset;
   }
@@ -243,6 +249,9 @@ export class KubernetesClient {
       return { asked, limit, after: next, answer: this.#requests.send(asked) };
     };
     let bytes = 0;
+    let empty = 0;
+    /** Tokens of pages that were asked for: a proxy before servers of two versions may send the list in a circle. */
+    const begun = new Set<string>();
     /** Pages that stay as small as they are. */
     let small = 0;
     for (let current = pageAfter(undefined); ;) {
@@ -274,7 +283,11 @@ export class KubernetesClient {
       }
       const next = page.metadata.continue;
       if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
-      if (next === current.after) throw noApi(asked, 'a page behind which it is itself the next one');
+      if (begun.has(next)) throw noApi(asked, 'a page behind which one comes that was there before');
+      begun.add(next);
+      empty = (page.items ?? []).length === 0 ? empty + 1 : 0;
+      if (empty > mostEmpty) throw noApi(asked, `more than ${mostEmpty} pages without an object`);
+      if (items.length > mostKept) throw noApi(asked, `a list of more than ${mostKept} objects`);
       current = ahead !== undefined && next === early ? ahead : pageAfter(next);
     }
   }
@@ -304,20 +317,16 @@ export class KubernetesClient {
   }
 }
 
-/** Letters of a value of a Secret by which it is found again, also where it was cut off. */
-const found = 12;
-
-/** A webhook that refuses a Secret may repeat it. */
+/** A webhook that refuses a Secret may repeat it, whole or in parts, as it is or in base64. */
 function withoutValues(error: unknown, { path, content }: Request): unknown {
   if (!/\/secrets(\/|$)/.test(path) || content === undefined || !(error instanceof Error)) return error;
-  const { data } = JSON.parse(content.text) as { readonly data?: Readonly<Record<string, unknown>> };
-  for (const value of Object.values(data ?? {})) {
-    if (typeof value !== 'string' || value.length < found) continue;
-    const pieces = error.message.split(value.slice(0, found));
-    error.message = pieces
-      .map((piece, at) => (at === 0 ? piece : piece.replace(/^[\w+/=-]*/, hidden)))
-      .join('');
-  }
+  const { data, stringData } = JSON.parse(content.text) as Readonly<Record<string, unknown>>;
+  const texts = (values: unknown) =>
+    Object.values(isObject(values) ? values : {}).filter((value) => typeof value === 'string');
+  error.message = withoutPartsOf(error.message, [
+    ...texts(data).map((value) => Buffer.from(value, 'base64')),
+    ...texts(stringData).map((value) => Buffer.from(value)),
+  ]);
   return error;
 }
 

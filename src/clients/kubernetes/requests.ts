@@ -67,7 +67,8 @@ export class Requests {
   #connected: { readonly key: string; readonly transport: Transport } | undefined;
   #server = 'the API server';
   #place: Place | undefined;
-  #clockOffset = 0;
+  /** What the server's clock shows where our monotonic one is at 0, ms, by its last answer. */
+  #serverEpoch: number | undefined;
   #hasAnswered = false;
   #closed = false;
 
@@ -77,7 +78,11 @@ export class Requests {
   }
 
   get clockOffset(): number {
-    return this.#clockOffset;
+    if (this.#serverEpoch === undefined) return 0;
+    const { clock } = this.#options;
+    // Our wall clock may have been set since the last answer, and the monotonic one never is.
+    const offset = Math.round(this.#serverEpoch + clock.monotonic() - clock.now());
+    return Math.abs(offset) < agreeing ? 0 : offset;
   }
 
   /** Whether the cluster has given a successful answer: its address and login were right. */
@@ -148,9 +153,7 @@ export class Requests {
   /** The server's word for the time has whole seconds, and took its way here. */
   #noteTime(date: string | undefined): void {
     const said = Date.parse(date ?? '');
-    if (Number.isNaN(said)) return;
-    const offset = said + 500 - this.#options.clock.now();
-    this.#clockOffset = Math.abs(offset) < agreeing ? 0 : offset;
+    if (!Number.isNaN(said)) this.#serverEpoch = said + 500 - this.#options.clock.monotonic();
   }
 
   async #connect(request: Request): Promise<Connection> {

@@ -68,7 +68,7 @@ describe('a client of the Kubernetes API', () => {
 
   it("knows by every answer how far the server's clock is ahead, and takes less than two seconds for none", async () => {
     const now = Date.UTC(2026, 0, 1, 12);
-    const clock: Clock = { ...systemClock, now: () => now };
+    const clock: Clock = { ...systemClock, now: () => now, monotonic: () => 0 };
     const client = connect(undefined, { clock });
     const offsets: number[] = [client.clockOffset];
     // The header has whole seconds: half of one is what is to be expected of the rest.
@@ -85,6 +85,17 @@ describe('a client of the Kubernetes API', () => {
     server.next(json(200, job, { date: 'yesterday' }));
     await client.get(one, { signal });
     expect(client.clockOffset).to.equal(-2500);
+  });
+
+  it("knows how far the server's clock is ahead of ours also where ours was set since the last answer", async () => {
+    let [now, monotonic] = [Date.UTC(2026, 0, 1, 12), 5000];
+    const clock: Clock = { ...systemClock, now: () => now, monotonic: () => monotonic };
+    const client = connect(undefined, { clock });
+    server.next(json(200, job, { date: new Date(now).toUTCString() }));
+    await client.get(one, { signal });
+    expect(client.clockOffset).to.equal(0);
+    [now, monotonic] = [now + 3_610_000, monotonic + 10_000];
+    expect(client.clockOffset).to.equal(-3_599_500);
   });
 
   it('sends plain JSON with its login, over connections that it keeps', async () => {
@@ -222,6 +233,63 @@ describe('a client of the Kubernetes API', () => {
     }
   });
 
+  it('hole 3: shows no part of a Secret, in whatever lines, cuts and forms a webhook repeats it', async () => {
+    const body = Buffer.from(Array.from({ length: 600 }, (_, at) => (at * 73 + 11) % 251)).toString('base64');
+    const lines = body.match(/.{1,64}/g) ?? [];
+    const pem = `-----BEGIN PRIVATE KEY-----\n${lines.join('\n')}\n-----END PRIVATE KEY-----\n`;
+    const plain = 'zq8WvTn4Lr2Kx9Pb7Mc';
+    const yaml = 'user: me\npassword: hunter22hunter22\n';
+    const [key, word, text] = [pem, plain, yaml].map((one) => Buffer.from(one).toString('base64'));
+    const data = { key, word, text, pin: Buffer.from('1234567').toString('base64') };
+    const wrapped = (key ?? '').match(/.{1,76}/g) ?? [];
+    const asUrl = Buffer.from(pem).toString('base64url');
+    for (const says of [
+      ...[wrapped.join('\n'), wrapped.join('\\n'), `...${(key ?? '').slice(40)}`, asUrl.slice(3)],
+      ...[
+        pem.slice(30),
+        `key word has the value ${plain}`,
+        `cut ${plain.slice(4, 15)}`,
+        yaml,
+        'the pin 1234567',
+      ],
+      JSON.stringify({ stringData: { key: pem } }),
+    ]) {
+      server.always(status(403, 'Forbidden', `kyverno denied it: ${says}`));
+      for (const secret of [
+        { metadata: { name: 's' }, data },
+        { stringData: { key: pem, word: plain, text: yaml, pin: '1234567' } },
+      ]) {
+        const { message } = await failure(
+          connect().create('/api/v1/namespaces/n/secrets', secret as never, { signal }),
+        );
+        expect(message, says).to.contain('kyverno denied it: ').and.contain('(hidden)');
+        const parts = [
+          plain,
+          'hunter22hunter22',
+          '1234567',
+          ...lines.slice(0, -1),
+          ...wrapped.slice(0, -1),
+          asUrl,
+        ];
+        for (const part of parts)
+          for (let at = 0; at + 8 <= part.length; at += 4)
+            expect(message, says).to.not.contain(part.slice(at, at + 8));
+        expect(message).to.not.contain('1234567');
+      }
+    }
+  });
+
+  it('hole 8: looks for a Secret of one letter in a refusal that repeats it', async () => {
+    const zeros = Buffer.alloc(700_000, 'A').toString('base64');
+    server.always(status(403, 'Forbidden', `denied: ${'A'.repeat(10_000)} ${zeros.slice(0, 10_000)}`));
+    const secret = { metadata: { name: 's' }, data: { key: zeros } };
+    const { message } = await failure(connect().create('/api/v1/namespaces/n/secrets', secret, { signal }));
+    expect(message)
+      .to.match(/denied: \(hidden\)/)
+      .and.not.contain('AAAA')
+      .and.not.contain('QUFB');
+  });
+
   it('hole 8: takes no more of an answer than an API server would say', async () => {
     const endless =
       (code: number): Respond =>
@@ -275,9 +343,32 @@ describe('a client of the Kubernetes API', () => {
     server.always(
       json(200, { metadata: { resourceVersion: '1', continue: 'x' }, items: [{ metadata: { name: 'a' } }] }),
     );
-    expect((await list()).message).to.contain('a page behind which it is itself the next one');
+    expect((await list()).message).to.contain('a page behind which one comes that was there before');
     // The one after it was asked for while it was read.
     expect(server.requests.length).to.be.within(11, 12);
+  });
+
+  it('hole 8: takes no list in a circle, and none of empty pages without end', async () => {
+    const client = connect();
+    let pages = 0;
+    const serve = (next: () => string, items: readonly object[]) => {
+      pages = 0;
+      server.always((response, seen) => {
+        pages++;
+        json(200, { metadata: { resourceVersion: '1', continue: next() }, items })(response, seen);
+      });
+    };
+    const list = () => failure(client.list(path, { signal }, ({ metadata }) => metadata?.name));
+    serve(() => 'abc'.charAt(pages % 3), [{ metadata: { name: 'a' } }]);
+    expect((await list()).message).to.contain('one comes that was there before');
+    expect(pages).to.be.lessThan(6);
+    serve(() => String(pages), []);
+    const { code, message } = await list();
+    expect([code, message.includes('more than 1000 pages without an object')]).to.deep.equal([
+      'kubernetes-no-api',
+      true,
+    ]);
+    expect(pages).to.be.lessThan(1010);
   });
 
   describe('hole 8: that lists objects whose page is too large', () => {

@@ -268,7 +268,10 @@ export function stateOf(
     ...(status === 'failed' && { error: causeOf(facts, options) }),
   };
   if (endsWithPilot && endTime !== undefined && isForGood(facts)) {
-    if (now < endTime + restOfPod) return { observation, lookAgainAt: endTime + restOfPod };
+    // The node's clock may be behind: the pilot ran after its Pod was made.
+    const made = timeOf(facts.pod?.metadata?.creationTimestamp) ?? 0;
+    const restEnds = Math.max(endTime, made + endTime - (startTime ?? endTime)) + restOfPod;
+    if (now < restEnds) return { observation, lookAgainAt: restEnds };
     const over: Observation = {
       ...common,
       status: hasSucceeded(facts) ? 'finished' : 'failed',

@@ -779,6 +779,11 @@ describe('waiting', () => {
     const failed = look(job(), beside(64), secondsOf(endedAt) + 600).verdict?.observation;
     expect(failed).to.include({ status: 'failed', exitCode: 64 });
     expect(failed?.error?.code).to.equal('exit-status');
+    // The clock of its node is two hours behind.
+    const behind = [pod('Running', { created: 7200, containers: [ended(0), running('log')] })];
+    const { lookAgainAt = 0 } = look(job(), behind, 7201);
+    expect(lookAgainAt).to.be.within(ms(7800), ms(7800) + endedAt - ms(0));
+    expect(look(job(), behind, secondsOf(lookAgainAt)).verdict?.observation).to.include({ endTime: endedAt });
     // Another Pod of a Job with `parallelism`, and a kubelet that starts the pilot again.
     const [one] = beside(0);
     const other = pod('Running', { name: 'factory-1-other', created: 0, containers: [running()] });
