@@ -14,7 +14,10 @@ export interface ObservationSink {
    * something. Also the sign of life: without one for `monitor.maxStatusAge` the connection counts as unknown.
    */
   complete(): void;
-  /** The backend said that this worker is gone (a watch's delete event). It is looked up by name before it counts. */
+  /**
+   * The backend said that this worker is gone (a watch's delete event), or what it shows may be something else with the mark of the worker.
+   * It is looked up by name before it counts.
+   */
   gone(workerId: number): void;
   /** The backend gives no answer now, or a part: thresher concludes nothing, and submits nothing until `complete`. */
   trouble(reason: Reason): void;
