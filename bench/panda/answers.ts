@@ -48,7 +48,7 @@ const works: Readonly<Record<string, readonly [text: string, prepared: () => () 
         return async () => {
           await runner.poll(desk, signal);
           await new Promise((resolve) => setImmediate(resolve));
-          orders.requestsOf('S', requirements, ['S']);
+          orders.requestsOf({ name: 'S', requirements }, ['S']);
         };
       };
       return [`a command: ${form}`, [command, prepared] as const];

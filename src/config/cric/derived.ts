@@ -33,10 +33,10 @@ const none: Derived = {};
 /** Options without which a queue of a smaller worker would get the whole of the slot. */
 const shares: Rule = {
   fields: '`capability` `ucore`, `catchall` `useMaxRam`',
-  options: ['unifiedQueue', 'diskByCores', 'useMaxRam'],
-  note: 'A unified queue has workers of all resource types: the disk of a smaller one is its part by cores on Kubernetes, the whole on HTCondor. `useMaxRam` gives each its part of all memory.',
+  options: ['unifiedQueue', 'diskByCores', 'useMaxRam', 'wholeSlots'],
+  note: 'Workers of a queue that is not unified take the whole of its slot. A unified queue has workers of all resource types: the disk of a smaller one is its part by cores on Kubernetes, the whole on HTCondor. `useMaxRam` gives each its part of all memory.',
   derive(entry, { reaches }) {
-    if (!isUnified(entry)) return none;
+    if (!isUnified(entry)) return { submitter: { wholeSlots: true } };
     return {
       submitter: {
         ...(reaches.has('htcondor') && { unifiedQueue: true }),
@@ -50,13 +50,10 @@ const shares: Rule = {
 const coresPerNode: Rule = {
   fields: '`corecount`',
   options: ['nCorePerNode'],
-  note: 'HTCondor with `useCRIC`, or a queue file with an `nCore` of -1.',
-  derive(entry, { reaches, submitter }) {
-    const { nCore } = submitter;
-    const leavesIt = typeof nCore === 'number' && nCore < 1;
-    const cores = slotCores(entry);
-    if (cores === undefined || (!leavesIt && !reaches.has('htcondor'))) return none;
-    return { submitter: { nCorePerNode: cores } };
+  note: 'HTCondor with `useCRIC`.',
+  derive(entry, { reaches }) {
+    const cores = reaches.has('htcondor') ? slotCores(entry) : undefined;
+    return cores === undefined ? none : { submitter: { nCorePerNode: cores } };
   },
 };
 

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../util/json.ts';
 import { coreFactor, paramsOf } from './entry.ts';
 import { rules } from './derived.ts';
 import { type CricField, cricFields } from './fields.ts';
-import { isUnsaid } from './forms.ts';
+import { isUnsaid, shown } from './forms.ts';
 import type { CricLayer } from './queue-data.ts';
 import { queueFacts } from './queue-facts.ts';
 import { Report } from './report.ts';
@@ -47,7 +47,19 @@ export function cricLayer(entry: JsonObject, queue: CricQueue): CricLayer {
     for (const section of backendSections) add(section, derived.backend);
   }
   const filled = Object.entries(sections).filter(([, options]) => Object.keys(options).length > 0);
-  return { values: { ...own, ...Object.fromEntries(filled) }, problems: report.problems };
+  const above = coresAbove(sections.submitter?.nCore, facts.submitter.nCore, report);
+  return { values: { ...own, ...Object.fromEntries(filled) }, above, problems: report.problems };
+}
+
+/** Harvester's SimpleWorkerMaker reads the cores of CRIC alone: files of sites have numbers in `nCore` that never counted. */
+function coresAbove(said: unknown, written: unknown, report: Report): JsonObject {
+  if (said === undefined || written === undefined) return {};
+  if (written !== said && typeof written === 'number' && written > 0)
+    report.differs(
+      ['corecount'],
+      `a worker has ${shown(said)} cores by CRIC, as in Harvester, and nCore of the queue file, ${shown(written)}, does not count: remove it there`,
+    );
+  return { submitter: { nCore: said } };
 }
 
 /** The value of one field in the form of its option; undefined where the entry does not say it rightly. */

@@ -36,6 +36,8 @@ export interface CachedFile extends Located {
 export interface CricLayer {
   /** Options as the queue file could have them, by section. */
   readonly values: JsonObject;
+  /** Options that count before those of the queue file, as in Harvester. */
+  readonly above: JsonObject;
   /** Values of the entry that are wrong or are not applied. Each pointer is into the entry. */
   readonly problems: readonly Problem[];
 }

@@ -43,7 +43,7 @@ export function cricOptionsOf(
   const layer = cricLayer(said, { name, values, file: data.file, ...id });
   const limits = dynamic ? Object.entries(layer.values).filter(([key]) => limitName.test(key)) : [];
   // Its status is an option of its own, `cricStatus`: a queue is closed by the stricter of the two.
-  const above = dynamic && isUps(said) ? { runMode: 'slave', mapType: 'NoJob' } : {};
+  const above = { ...layer.above, ...(dynamic && isUps(said) && { runMode: 'slave', mapType: 'NoJob' }) };
   const options = { from, entry, below: layer.values, limits: Object.fromEntries(limits), above };
   const at = toPointer([entry]);
   const problems = layer.problems.map((problem) => ({

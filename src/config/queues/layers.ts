@@ -182,5 +182,12 @@ function layCric(
     } else if (!(key in values)) set(key, value);
   }
   for (const [key, value] of Object.entries(limits)) if (!ownKeys.includes(key)) set(key, value);
-  for (const [key, value] of Object.entries(above)) set(key, value);
+  for (const [key, value] of Object.entries(above)) {
+    const there = values[key];
+    if (!isObject(value)) set(key, value);
+    else if (isObject(there)) {
+      values[key] = { ...there, ...value };
+      for (const option of Object.keys(value)) sources.set(toPointer([key, option]), source);
+    }
+  }
 }

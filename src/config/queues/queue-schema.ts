@@ -137,6 +137,12 @@ export const WorkerOptions = Type.Object({
         'A worker with fewer cores than `nCore` gets its part of `maxDiskCount`. Default: false; by CRIC it is true for unified queues on Kubernetes, as in Harvester.',
     }),
   ),
+  wholeSlots: Type.Optional(
+    Type.Boolean({
+      description:
+        'A worker that the PanDA server orders takes all of `nCore` and `minRamCount`, whatever its resource type has. Default: false; by CRIC it is true for queues that are not unified, as in Harvester.',
+    }),
+  ),
   nCoreFactor: Type.Optional(
     Type.Union([Factor, Type.Record(Type.String(), Type.Record(Type.String(), Factor))], {
       description:

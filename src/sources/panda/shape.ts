@@ -5,25 +5,27 @@ import type { Requirements } from '../../worker/worker.ts';
 export interface SiteSizes {
   readonly coreCount: number;
   readonly maxRss: number;
+  /** A worker takes all of it, whatever its type: the queue is not unified. */
+  readonly wholeSlots?: boolean | undefined;
 }
 
 /**
- * Needs of a worker of one of the server's resource types. A type of one core takes one, others take the site's number within the
- * type's bounds; memory is that of a core of the type times the cores, and no more than the site has for as many.
- * Source: Harvester's SimpleWorkerMaker and ResourceTypeMapper.
+ * Needs of a worker of one of the server's resource types. It takes the cores of the site, or as many as the type has at most; memory is
+ * that of a core of the type times the cores, and no more than the site has for as many. Where the site says no memory, the type's counts.
+ * Source: Harvester's SimpleWorkerMaker and ResourceTypeMapper (`calculate_worker_requirements`).
  */
 export function shapeOf(
   name: string,
   types: readonly ResourceType[],
-  { coreCount, maxRss }: SiteSizes,
+  { coreCount, maxRss, wholeSlots = false }: SiteSizes,
 ): Pick<Requirements, 'resourceType' | 'nCore' | 'minRamCount'> {
   const type = types.find(({ resource_name: known }) => known === name);
   const whole = Math.max(1, coreCount);
-  const isSingle = type === undefined ? name.startsWith('SCORE') : type.maxcore === 1;
-  const most = Math.min(whole, Math.floor(type?.maxcore ?? whole));
-  const nCore = isSingle ? 1 : Math.max(1, Math.ceil(type?.mincore ?? 1), most);
-  const ofSite = Math.floor((maxRss * nCore) / whole);
-  const perCore = type?.maxrampercore ?? undefined;
+  const most =
+    type === undefined ? (name.startsWith('SCORE') ? 1 : whole) : Math.floor(type.maxcore || whole);
+  const nCore = wholeSlots ? whole : Math.max(1, Math.min(whole, most));
+  const ofSite = Math.ceil((maxRss * nCore) / whole);
+  const perCore = wholeSlots ? undefined : type?.maxrampercore || undefined;
   const ofType = perCore === undefined ? Infinity : Math.max(0, Math.ceil(perCore * nCore));
   const minRamCount = maxRss === 0 ? (perCore === undefined ? 0 : ofType) : Math.min(ofSite, ofType);
   return { resourceType: name, nCore, minRamCount };

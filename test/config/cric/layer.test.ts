@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from 'chai';
 import { cricLayer } from '../../../src/config/cric/layer.ts';
-import type { JsonObject } from '../../../src/util/json.ts';
+import { isObject, type JsonObject } from '../../../src/util/json.ts';
 import { cricEntries } from '../../support/cric-site.ts';
 
 const backendOf = (prefix: string, submitter: JsonObject = {}): JsonObject => ({
@@ -21,8 +21,13 @@ const layerOf = (entry: JsonObject, values: JsonObject, harvesterId?: string) =>
     file: '/cric.json',
     ...(harvesterId !== undefined && { harvesterId }),
   });
-const valuesOf = (entry: JsonObject, values: JsonObject, harvesterId?: string) =>
-  layerOf(entry, values, harvesterId).values;
+/** Without `wholeSlots`, which every entry has that is not unified. */
+const valuesOf = (entry: JsonObject, values: JsonObject, harvesterId?: string): JsonObject => {
+  const { submitter, ...rest } = layerOf(entry, values, harvesterId).values;
+  if (!isObject(submitter)) return rest;
+  const others = Object.entries(submitter).filter(([option]) => option !== 'wholeSlots');
+  return others.length === 0 ? rest : { ...rest, submitter: Object.fromEntries(others) };
+};
 const submitterOf = (entry: JsonObject, values: JsonObject) => valuesOf(entry, values).submitter ?? {};
 const saidOf = (entry: JsonObject, values: JsonObject) =>
   layerOf(entry, values).problems.map(
@@ -55,9 +60,19 @@ describe('the size of a worker by CRIC', () => {
       expect(valuesOf({ corecount: nothing, maxrss: nothing, maxtime: nothing }, local)).to.deep.equal({});
   });
 
-  it('counts for a queue file that leaves the cores to the site by -1', () => {
-    expect(submitterOf(slot, backendOf('K8s', { nCore: -1 }))).to.deep.include({ nCorePerNode: 8 });
-    expect(submitterOf(slot, backendOf('K8s', { nCore: 4 }))).to.not.have.property('nCorePerNode');
+  it('has its cores before those of the queue file, as in Harvester, and says so where that has others', () => {
+    const said =
+      'notice /corecount: a worker has 8 cores by CRIC, as in Harvester, and nCore of the queue file, 4, does not count: remove it there';
+    for (const [nCore, ...why] of [[4, said], [8], [-1], [0], [null]] as const) {
+      const queue = backendOf('K8s', { nCore });
+      expect(layerOf(slot, queue).above).to.deep.equal({ submitter: { nCore: 8 } });
+      expect(saidOf(slot, queue)).to.deep.equal(why);
+    }
+    for (const [entry, nCore] of [
+      [slot, undefined],
+      [{ corecount: 0 }, 4],
+    ] as const)
+      expect(layerOf(entry, backendOf('K8s', nCore === undefined ? {} : { nCore })).above).to.deep.equal({});
   });
 
   it('is shared by the workers of a unified queue', () => {
@@ -68,6 +83,16 @@ describe('the size of a worker by CRIC', () => {
     expect(submitterOf(unified, htcondor())).to.not.have.property('diskByCores');
     expect(submitterOf({ ...unified, catchall: 'useMaxRam' }, local)).to.deep.include({ useMaxRam: true });
     expect(submitterOf({ ...slot, catchall: 'useMaxRam' }, local)).to.not.have.property('useMaxRam');
+    const isWhole = (capability?: string | null) => {
+      const { submitter } = layerOf(
+        { ...slot, ...(capability !== undefined && { capability }) },
+        local,
+      ).values;
+      return isObject(submitter) && submitter.wholeSlots;
+    };
+    expect(['ucore', 'mcore', 'score', null, undefined].map(isWhole)).to.deep.equal([
+      ...[undefined, true, true, true, true],
+    ]);
   });
 });
 
@@ -304,7 +329,11 @@ describe('a layer of CRIC', () => {
       meanrss: 2,
       params: { nQueueLimitJob: 5, unified_dispatch: true },
     };
-    expect(layerOf(entry, htcondor({ useCRIC: true }))).to.deep.equal({ values: {}, problems: [] });
+    expect(layerOf(entry, htcondor({ useCRIC: true }))).to.deep.equal({
+      values: { submitter: { wholeSlots: true } },
+      above: {},
+      problems: [],
+    });
   });
 });
 
@@ -391,6 +420,7 @@ describe('the queues of a file of CRIC', () => {
     const { values } = layerOfEntry('TEST_ARC', htcondor());
     expect(values.cricStatus).to.equal('online');
     expect(values.submitter).to.deep.equal({
+      wholeSlots: true,
       nCore: 1,
       nCorePerNode: 1,
       minRamCount: 2500,
@@ -433,7 +463,7 @@ describe('the queues of a file of CRIC', () => {
     expect(statusOf('TEST_OFFLINE')).to.equal('offline');
     expect(layerOfEntry('MINIMAL', local).values).to.deep.equal({
       cricStatus: 'offline',
-      submitter: { nCore: 1, minRamCount: 2000 },
+      submitter: { nCore: 1, minRamCount: 2000, wholeSlots: true },
     });
   });
 });

@@ -127,15 +127,27 @@ describe('a queue from several files', () => {
         nCore: 8,
         maxWalltime: 60,
       });
-      const inCommon = { ...base, common: { nCore: 2 } };
+      const inCommon = { ...base, common: { maxWalltime: 2 } };
       expect(valuesOf({ local: { ...template, Q: inCommon }, cric })?.submitter).to.include({
-        nCore: 2,
-        maxWalltime: 60,
+        nCore: 8,
+        maxWalltime: 2,
       });
       const inTemplate = {
         'production.pull': { isTemplateQueue: true, submitter: submitter({ maxWalltime: 5 }) },
       };
       expect(valuesOf({ local: inTemplate, cric })?.submitter).to.include({ nCore: 8, maxWalltime: 5 });
+    });
+
+    it('the cores of CRIC before every file, common options among them', () => {
+      const cric = { Q: ours({}, { corecount: 8 }) };
+      const base = { ...uses, submitter: submitter({ nCore: -1, nCorePerNode: 1 }) };
+      for (const Q of [
+        base,
+        { ...base, common: { nCore: 2 } },
+        { ...base, submitter: submitter({ nCore: 4 }) },
+      ])
+        expect(valuesOf({ local: { ...template, Q }, cric })?.submitter).to.include({ nCore: 8 });
+      expect(valuesOf({ local: { ...template, Q: base } })?.submitter).to.include({ nCore: -1 });
     });
 
     it('demand by the server of a UPS queue before everything, where DYNAMIC is asked for', () => {

@@ -248,7 +248,9 @@ describe('the shape of a worker of a resource type', () => {
     };
     expect(shapeOf('ODD', [type], { coreCount: 8, maxRss: 0 })).to.include({ nCore: 2, minRamCount: 2001 });
     const none = { ...type, mincore: 0, maxcore: 0 };
-    expect(shapeOf('ODD', [none], site)).to.include({ nCore: 1 });
+    expect(shapeOf('ODD', [none], site), '0 is no bound, as in Harvester').to.include({ nCore: 8 });
+    const less = { ...type, mincore: 0, maxcore: 0.5 };
+    expect(shapeOf('ODD', [less], site)).to.include({ nCore: 1 });
   });
 
   it('has the memory of the type where the site says none', () => {
