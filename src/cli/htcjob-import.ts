@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { htcJobReader } from '../daemon/htcjobs.ts';
 import { type ImportOptions, importHtcJobs, type ImportResult } from '../daemon/htcjob-import.ts';
 import { OperatorFiles } from '../util/operator-files.ts';
+import { factsFromOutside } from '../util/own-secrets.ts';
 import { type Environment, ExitStatus, type GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';
 import { type OutputFormat, outputOption, printJson, printTable } from './output.ts';
@@ -40,7 +41,7 @@ export function addImport(command: Command, environment: Environment): void {
           const parts = { settings, stateDir, factoryId, store, reader, clock, files };
           const asked = { ...options, file, dryRun: options.dryRun === true };
           const results = await importHtcJobs(asked, parts, AbortSignal.timeout(longest));
-          print(results, output, environment);
+          print(shownOf(results), output, environment);
           if (results.some(({ plan, trouble }) => (trouble ?? plan.why) !== undefined))
             throw new ExitStatus(1);
         } finally {
@@ -48,6 +49,14 @@ export function addImport(command: Command, environment: Environment): void {
         }
       });
     });
+}
+
+/** What is written has the resources as the server has them; what is shown has no secrets that an answer may have echoed. */
+function shownOf(results: readonly ImportResult[]): readonly ImportResult[] {
+  return results.map(({ plan: { resource, ...plan }, trouble }) => {
+    const shown = factsFromOutside(plan) as Omit<ImportResult['plan'], 'resource'>;
+    return { plan: { ...shown, name: plan.name, resource }, trouble };
+  });
 }
 
 function print(results: readonly ImportResult[], output: OutputFormat, { out }: Environment): void {

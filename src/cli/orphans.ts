@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { daemonOn } from '../daemon/reader.ts';
 import { queueViews } from '../daemon/view.ts';
 import { isoTime } from '../util/clock.ts';
+import { fromOutside, withoutOwn } from '../util/own-secrets.ts';
 import { askDaemon } from './ask-daemon.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { withStore } from './opened.ts';
@@ -27,8 +28,10 @@ export function addOrphans(command: Command, environment: Environment): void {
       // The daemon adopts workers of another daemon of this factory, so they are no orphans.
       for (const message of new Set(notes))
         environment.err.write(`thresher: warning: ${message} [factory-shared]\n`);
-      const views = orphans.map(({ workerId, queue, seenTime, ...rest }) => ({
+      const views = orphans.map(({ workerId, queue, seenTime, place, why, ...rest }) => ({
         ...rest,
+        place: withoutOwn(place),
+        why: fromOutside(why),
         workerID: workerId,
         queueName: queue,
         seenTime: isoTime(seenTime),

@@ -32,7 +32,7 @@ const object = Type.Object({}, { additionalProperties: true });
 const objectFields = { metadata: object, spec: object, status: Type.Optional(object) };
 const asStored = {
   additionalProperties: true,
-  description: 'A HTCJob, as the API server of Kubernetes has it.',
+  description: 'A HTCJob, as the API server of Kubernetes has it, but for secrets, which are hidden.',
 };
 export const HtcJobsAnswer = Type.Array(Type.Object(objectFields, asStored), {
   description: 'Scripts are left out.',

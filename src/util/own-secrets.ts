@@ -50,32 +50,57 @@ function mark(text: string, at: number): number {
   return sum;
 }
 
-function keep(form: string): void {
-  if (form.length <= telling) shortForms.add(form);
-  else
-    for (const at of partsOf(form)) {
-      const part = form.slice(at, at + telling);
-      parts.set(part, [...othersAt(part, form), { form, at }]);
-      begins[mark(form, at)] = 1;
-    }
+/** How much of a form is looked for: nothing, its beginning and its end, or all of its parts. */
+type Extent = 'none' | 'ends' | 'all';
+/** By form: by how many secrets of how many places it is held, and how far. One token may be that of two logins. */
+const holders = new Map<string, Readonly<Record<Extent, number>>>();
+
+function extentOf(form: string): Extent {
+  const { ends = 0, all = 0 } = holders.get(form) ?? {};
+  return all > 0 ? 'all' : ends > 0 ? 'ends' : 'none';
+}
+
+/** One that holds a form holds it further or less far from now on. With the last that does, it is forgotten. */
+function hold(form: string, was: Extent, is: Extent): void {
+  const before = extentOf(form);
+  const counts = { none: 0, ends: 0, all: 0, ...holders.get(form) };
+  counts[was]--;
+  counts[is]++;
+  if (counts.ends + counts.all > 0) holders.set(form, counts);
+  else holders.delete(form);
+  const after = extentOf(form);
+  if (after === before) return;
+  for (const [part] of partsTo(form, before)) {
+    const others = othersAt(part, form);
+    if (others.length > 0) parts.set(part, others);
+    else parts.delete(part);
+  }
+  for (const [part, at] of partsTo(form, after)) {
+    parts.set(part, [...othersAt(part, form), { form, at }]);
+    begins[mark(form, at)] = 1;
+  }
+  if (form.length > telling) return;
+  if (after === 'none') shortForms.delete(form);
+  else shortForms.add(form);
+}
+
+/** Its parts, and where they stand in it. */
+function partsTo(form: string, extent: Extent): readonly (readonly [part: string, at: number])[] {
+  if (form.length <= telling || extent === 'none') return [];
+  return partsOf(form)
+    .filter((at) => extent === 'all' || at === 0 || at === form.length - telling)
+    .map((at) => [form.slice(at, at + telling), at] as const);
 }
 
 function othersAt(part: string, form: string): readonly Part[] {
   return (parts.get(part) ?? []).filter((one) => one.form !== form);
 }
 
-/** @param ends whether it is still known by its beginning and its end */
-function drop(form: string, ends: boolean): void {
-  if (!ends) shortForms.delete(form);
-  if (form.length <= telling) return;
-  for (const at of ends
-    ? partsOf(form).filter((one) => one > 0 && one < form.length - telling)
-    : partsOf(form)) {
-    const part = form.slice(at, at + telling);
-    const others = othersAt(part, form);
-    if (others.length > 0) parts.set(part, others);
-    else parts.delete(part);
-  }
+/** Those before the last two of a place seldom come back, and are many. */
+function extentIn(all: readonly (readonly string[])[], secret: readonly string[]): Extent {
+  const at = all.indexOf(secret);
+  if (at < 0) return 'none';
+  return at < all.length - 2 ? 'ends' : 'all';
 }
 
 /**
@@ -85,6 +110,20 @@ function drop(form: string, ends: boolean): void {
 export function rememberSecret(value: string, place?: string): void {
   const secret = value.trim();
   if (secret.length < shortest || plainWord.test(secret)) return;
+  const before = places.get(place ?? secret) ?? [];
+  if (before.at(-1)?.[0] === secret) return;
+  const forms = before.find(([one]) => one === secret) ?? formsOf(secret);
+  // One that is used again is the last one again.
+  const now = [...before.filter((one) => one !== forms), forms].slice(-mostOfPlace);
+  places.set(place ?? secret, now);
+  for (const one of new Set([...before, forms])) {
+    const [was, is] = [extentIn(before, one), extentIn(now, one)];
+    if (was !== is) for (const form of one) hold(form, was, is);
+  }
+}
+
+/** As it is sent, and as others write it. */
+function formsOf(secret: string): string[] {
   const inForm = new URLSearchParams({ s: secret }).toString().slice(2);
   const inJson = JSON.stringify(secret).slice(1, -1);
   const inUrl = [encodeURIComponent(secret), inForm];
@@ -97,18 +136,9 @@ export function rememberSecret(value: string, place?: string): void {
   ];
   const inHtml = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   const quoted = [inHtml.replaceAll('"', '&quot;'), inHtml.replaceAll('"', '&#34;').replaceAll("'", '&#39;')];
-  const forms = [
+  return [
     ...new Set([secret, inJson, ...inOtherJson, inHtml, ...quoted, ...asBytes(secret), ...inUrl, ...inSmall]),
   ];
-  const kept = places.get(place ?? secret) ?? [];
-  if (kept.at(-1)?.[0] === secret) return;
-  // One that is used again is the last one again.
-  const all = [...kept.filter(([one]) => one !== secret), forms];
-  places.set(place ?? secret, all.slice(-mostOfPlace));
-  for (const form of all.slice(0, -mostOfPlace).flat()) drop(form, false);
-  // Those before the last two seldom come back, and are many.
-  for (const form of (all.at(-3) ?? []).filter((one) => !forms.includes(one))) drop(form, true);
-  for (const form of forms) keep(form);
 }
 
 /** The same for the password of a login. @returns name and password as `Basic` sends them, which is remembered too */
@@ -220,17 +250,22 @@ const longestKey = 20_000;
 const restOfKey = /^(?:\s*(?:[A-Za-z\d+/=]{20,}|[\w.-]{20,})[ \t]*(?:\r?\n|$))+/;
 
 /** No form of a secret is without one of these: they are looked for in each fact, and the forms seldom. */
-const mayHide = /eyJ|-----BEGIN|:\/\/|bearer|basic|auth|pass|pwd|secret|credential|token|key|#\d{6}/i;
+const mayHide =
+  /eyJ|-----BEGIN|LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO|:\/\/|bearer|basic|auth|negotiate|ntlm|cookie|pass|pwd|secret|credential|token|key|sig|#\d{6}/i;
+/** Deeper ones are none of a worker or resource, and would be too many calls. */
+const deepest = 50;
 
-/** The same for the facts of a worker, which change often: by the forms of tokens and keys, and by our own values. */
-export function factsFromOutside(value: unknown): unknown {
-  if (typeof value === 'string') {
-    return mayHide.test(value) ? fromOutside(value) : withoutOwn(value);
-  }
-  if (Array.isArray(value)) return value.map(factsFromOutside);
+/**
+ * The same for the facts of a worker, which change often, or for a resource: by the forms of tokens and keys, and by our own values.
+ * @param show a text that may have a secret of others
+ */
+export function factsFromOutside(value: unknown, show = fromOutside, depth = 0): unknown {
+  if (typeof value === 'string') return mayHide.test(value) ? show(value) : withoutOwn(value);
   if (typeof value !== 'object' || value === null) return value;
+  if (depth >= deepest) return hidden;
+  if (Array.isArray(value)) return value.map((one) => factsFromOutside(one, show, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [withoutOwn(key), factsFromOutside(inner)]),
+    Object.entries(value).map(([key, inner]) => [withoutOwn(key), factsFromOutside(inner, show, depth + 1)]),
   );
 }
 

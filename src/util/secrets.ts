@@ -68,6 +68,8 @@ export function isSecretName(name: string): boolean {
 
 interface Form {
   readonly why: string;
+  /** It may be a word of a sentence or of a list: better hidden where it is shown, and no reason to keep a variable from a job. */
+  readonly isGuess?: true;
   hide(text: string): string;
 }
 
@@ -76,7 +78,11 @@ interface Form {
  * the time grows with the length and not with its square.
  */
 const text = String.raw`'(?:[^'\n]|'')*'|"(?:\\.|""|[^"\\\n])*"`;
-const word = String.raw`${text}|[^\s"';,&]+`;
+/** A quote as a text has it that stands in JSON, also in one within another one, in HTML or in an address. */
+const quote = String.raw`(?<!\\)(?<quote>\\{1,15}"|&quot;|&#34;|%22)`;
+/** What stands before the next quote of the kind, or in the line. */
+const quoted = String.raw`(?:[^\\&%"'\n]+|(?!(?<!\\)\k<quote>)[\\&%"'])*`;
+const word = String.raw`${quote}${quoted}(?:\k<quote>)?|${text}|[^\s"';,&]+`;
 const pem = /-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g;
 /** The same in base64, wherever it begins among three bytes: an API server may repeat a Secret that it refused. */
 const pemInBase64 =
@@ -84,15 +90,45 @@ const pemInBase64 =
 /** Id of a claim of HTCondor, as `<address>#time#number#[session]key`: whoever has it commands the slot. */
 const claim = /(#\d{6,12}#\d{1,12}#)(?:\[[^\]\n]{0,1000}\])?[\w+/=-]{8,}/g;
 const passwordInUrl = /(\b[a-z][a-z0-9+.-]{0,40}:\/\/[^\s/:@]*):[^\s/@]+@/gi;
-const authorization = /\b(bearer|basic)(\s+)(?!\(hidden\))[\w.~+/=-]+/gi;
+const authorization = /\b(bearer|basic)(\s+|(?:%20)+)(?!\(hidden\))[\w.~+/=%-]+/gi;
+/** Its tokens are long: "Negotiate authentication" is none. */
+const negotiation = /\b(negotiate|ntlm)(\s+)(?=[A-Za-z+/]{0,100}\d)[\w+/=]{16,}/gi;
+const pair = String.raw`[\w-]+=(?:\\*"[^"\\\n]*\\*"|[^\s,"'\\]+)`;
+/** `Digest username="u", response="..."`, `AWS4-HMAC-SHA256 Credential=...` */
+const pairs = new RegExp(
+  String.raw`(\bauthorization\\*["']?\s*:\s*(?:\[\s*)?\\*["']?[a-z][\w-]*\s+)${pair}(?:\s*,\s*${pair})*`,
+  'gi',
+);
+const inAddress = /(\bauthorization%3A(?:%20|\+)*(?:[a-z]+(?:%20|\+)+)?)(?!\(hidden\))[\w.~%+/=-]+/gi;
+const crumb = String.raw`[\w!#$%&*+.^|~-]{1,100}=(?:\\*"[^"\\\n]*\\*"|[^\s;"'\\]*)`;
+const cookie = new RegExp(
+  String.raw`(\b(?:set-)?cookie2?\\*["']?\s*:\s*(?:\[\s*)?\\*["']?)${crumb}(?:;\s*${crumb})*`,
+  'gi',
+);
+/** What the value of a header of an authorization begins with. */
+const scheme = /^(basic|bearer|digest|negotiate|ntlm|aws4-[\w-]+)$/i;
 const header = new RegExp(
   String.raw`\b((?:proxy-)?authorization|x-[\w-]{1,100})(\s*:\s*)((?:token\s+)?\S[^\s"']*)`,
   'gi',
 );
 const member = new RegExp(String.raw`(["'])([\w.-]+)\1(\s*:\s*)(${text}|\d+)`, 'g');
+/** The same where the quotes are no plain ones, up to the value. */
+const innerMember = new RegExp(String.raw`${quote}([\w.-]+)\k<quote>(?:\s*:|%3A)\s*`, 'gi');
+/** An entry of an environment: `{"name": "PASSWORD", "value": "..."}`. */
+const entry = new RegExp(
+  String.raw`(?<!\\)(?<quote>\\{0,15}["']|&quot;|&#34;)(?:name|key)\k<quote>\s*:\s*\k<quote>([\w.-]+)\k<quote>\s*,\s*\k<quote>value\k<quote>\s*:\s*`,
+  'gi',
+);
+/** The same as YAML and Go have it. */
+const plainEntry = /\b(?:name|key):[ \t]*(["']?)([\w.-]+)\1,?\s+value:[ \t]*/gi;
+const element = /(<([\w.:-]+)(?:\s[^<>]*)?>)([^<>]+)(?=<\/|$)/g;
 const option = new RegExp(String.raw`(?<![\w-])(--?)([A-Za-z][\w-]*)(\s+|=)(?!-)(${word})`, 'g');
 /** `NAME=value` as shells have it, and `NAME = value` as submit descriptions and settings have it. */
 const assignment = /(?<![\w.-])([\w.-]+)([ \t]*)(?<![=!<>?])=(?![=?!])([ \t]*)/g;
+/** The same in an address that is part of another one. */
+const assignmentInAddress = /(?<![\w.-])([\w.-]+%3D)((?:(?!%26)[\w.~%*+/-])+)/gi;
+/** `name: value` as YAML and logs have it, `name:value` as Go has its maps; and an API server before a value that it refuses. */
+const statement = /(?<![\w.-])([\w.-]+):([ \t]*)(?:(?:Invalid|Unsupported|Duplicate) value:[ \t]*)?/g;
 
 /** Forms of secrets in a text; the order matters: what a form hides no later one takes apart. */
 const forms: readonly Form[] = [
@@ -102,11 +138,15 @@ const forms: readonly Form[] = [
   { why: 'holds a token', hide: hideTokens },
   { why: 'holds a URL with a password', hide: (text) => text.replace(passwordInUrl, `$1:${hidden}@`) },
   { why: 'holds an authorization', hide: (text) => text.replace(authorization, `$1$2${hidden}`) },
+  { why: 'holds an authorization', hide: (text) => text.replace(negotiation, `$1$2${hidden}`) },
+  { why: 'holds an authorization', hide: (text) => text.replace(pairs, `$1${hidden}`) },
+  { why: 'holds an authorization', hide: (text) => text.replace(inAddress, `$1${hidden}`) },
+  { why: 'holds a cookie', hide: (text) => text.replace(cookie, `$1${hidden}`) },
   {
     why: 'holds an authorization',
     hide: (text) =>
       text.replace(header, (whole, name: string, colon: string, value: string) =>
-        isSecret(name, value) && !/^(bearer|basic)$/i.test(value) ? `${name}${colon}${hidden}` : whole,
+        isSecret(name, value) && !scheme.test(value) ? `${name}${colon}${hidden}` : whole,
       ),
   },
   {
@@ -114,6 +154,25 @@ const forms: readonly Form[] = [
     hide: (text) =>
       text.replace(member, (whole, quote: string, name: string, colon: string, value: string) =>
         isSecret(name, value) ? `${quote}${name}${quote}${colon}${quote}${hidden}${quote}` : whole,
+      ),
+  },
+  { why: 'holds a secret beside its name', hide: (text) => hideMembers(text, innerMember) },
+  { why: 'holds a secret beside its name', hide: (text) => hideMembers(text, entry) },
+  {
+    why: 'holds a secret beside its name',
+    isGuess: true,
+    hide: (text) =>
+      hideBehind(text, plainEntry, ([, , name = ''], start) => {
+        const head = here(reaches.statement.head, text, start);
+        return isSecret(name, head) ? wholeOf(head, reaches.statement, text, start).length : 0;
+      }),
+  },
+  {
+    why: 'holds a secret beside its name',
+    isGuess: true,
+    hide: (text) =>
+      text.replace(element, (whole, before: string, name: string, value: string) =>
+        isSecret(name, value.trim()) ? `${before}${hidden}` : whole,
       ),
   },
   {
@@ -124,6 +183,14 @@ const forms: readonly Form[] = [
       ),
   },
   { why: 'holds a secret beside its name', hide: hideAssigned },
+  {
+    why: 'holds a secret beside its name',
+    hide: (text) =>
+      text.replace(assignmentInAddress, (whole, before: string, value: string) =>
+        isSecret(before.slice(0, -3), value) ? `${before}${hidden}` : whole,
+      ),
+  },
+  { why: 'holds a secret beside its name', isGuess: true, hide: hideStated },
 ];
 
 /** A text without what is a secret by its form or by the name that it is assigned to. */
@@ -144,7 +211,9 @@ export function whySecret(name: string, value: string | undefined): string | und
   if (/_(FILE|PATH|DIR|DIRECTORY)$/i.test(name) && /^(\/[^\s:=]*)?$/.test(value ?? '')) return undefined;
   const byName = nameRules.find(({ anywhere }) => anywhere.test(name));
   if (byName !== undefined) return byName.why;
-  return value === undefined ? undefined : forms.find((form) => form.hide(value) !== value)?.why;
+  return value === undefined
+    ? undefined
+    : forms.find((form) => !form.isGuess && form.hide(value) !== value)?.why;
 }
 
 /** A copy of a value of a key with all secrets hidden. Entries `{ name, value }` of an environment count as keys with values. */
@@ -241,26 +310,112 @@ function hideTokens(text: string): string {
   return shown + text.slice(from);
 }
 
-/** With blanks around `=` the value is the rest of the line, or all in its quotes; else one word. */
-function hideAssigned(text: string): string {
+/** Hides the value behind each match. No match has its value, so that others are found within a value that is shown. @param lengthOf 0: it is shown */
+function hideBehind(
+  text: string,
+  pattern: RegExp,
+  lengthOf: (match: RegExpExecArray, start: number) => number,
+): string {
   let shown = '';
   let from = 0;
-  for (const match of text.matchAll(assignment)) {
-    const [whole, word = '', before = '', after = ''] = match;
-    const start = match.index + whole.length;
-    const name = word.replace(/^[^A-Za-z_]+/, '');
-    // Azure signs its URLs so. Elsewhere it is a signal.
-    const signs = name === 'sig' && /[?&]/.test(text[match.index - 1] ?? '');
-    if (match.index < from || !(signs || isSecretName(name))) continue;
-    const pattern = before + after === '' ? wordHere : lineHere;
-    pattern.lastIndex = start;
-    const value = pattern.exec(text)?.[0] ?? '';
-    if (harmlessValue.test(value)) continue;
+  for (const match of text.matchAll(pattern)) {
+    const start = match.index + match[0].length;
+    const length = match.index < from ? 0 : lengthOf(match, start);
+    if (length === 0) continue;
     shown += text.slice(from, start) + hidden;
-    from = start + value.length;
+    from = start + length;
   }
   return shown + text.slice(from);
 }
 
-const wordHere = new RegExp(word, 'y');
-const lineHere = new RegExp(String.raw`${text}|[^\n"']+`, 'y');
+/** What a sticky pattern finds at a place. */
+function here(pattern: RegExp, text: string, at: number): string {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? '';
+}
+
+/** A value is in quotes, or as long as its characters go on. By its head it is judged: one without an end may have thousands of names in it. */
+interface Reach {
+  readonly head: RegExp;
+  readonly rest: RegExp;
+}
+
+function reachOf(character: string): Reach {
+  const head = String.raw`${quote}${quoted}(?:\k<quote>)?|${text}|${character}{1,100}`;
+  return { head: new RegExp(head, 'y'), rest: new RegExp(`${character}*`, 'y') };
+}
+
+const reaches = {
+  word: reachOf(String.raw`[^\s"';,&]`),
+  line: reachOf(String.raw`[^\n"']`),
+  statement: reachOf(String.raw`[^\s"'<>]`),
+};
+
+/** The whole of a value whose head is secret. */
+function wholeOf(head: string, { rest }: Reach, text: string, start: number): string {
+  return openingQuote.test(head) ? head : head + here(rest, text, start + head.length);
+}
+
+const memberHere = new RegExp(String.raw`${quote}${quoted}(?:\k<quote>)?|${text}|\d+`, 'y');
+
+/** With blanks around `=` the value is the rest of the line, or all in its quotes; else one word. */
+function hideAssigned(text: string): string {
+  return hideBehind(text, assignment, (match, start) => {
+    const [, word = '', before = '', after = ''] = match;
+    const name = word.replace(/^[^A-Za-z_]+/, '');
+    // Azure signs its URLs so. Elsewhere it is a signal.
+    const signs = name === 'sig' && /[?&]/.test(text[match.index - 1] ?? '');
+    if (!(signs || isSecretName(name))) return 0;
+    const reach = before + after === '' ? reaches.word : reaches.line;
+    const head = here(reach.head, text, start);
+    return harmlessValue.test(head) ? 0 : wholeOf(head, reach, text, start).length;
+  });
+}
+
+/** What a sentence says behind a colon: an address, a place with its port, a date, a fact such as `status=401`. */
+const ordinary = /^([a-z][a-z0-9+.-]*:\/\/|[a-z0-9.-]+:\d{1,5}(?:[/:]|$)|\d{4}-\d\d-\d\d(?:T|$)|[a-z]+=\w)/i;
+
+/** Behind a colon a sentence may go on: only a value that is like a secret is hidden. */
+function hideStated(text: string): string {
+  return hideBehind(text, statement, (match, start) => {
+    const [, name = '', blank = ''] = match;
+    // "images/oauth:v1.2" is an address.
+    if (!isSecretName(name) || (blank === '' && text[match.index - 1] === '/')) return 0;
+    const head = here(reaches.statement.head, text, start);
+    const value = withoutQuotes(head);
+    const said = value === head ? value.slice(0, endOf(value)) : value;
+    if (harmlessValue.test(said) || scheme.test(said) || ordinary.test(said) || !isLikeSecret(said)) return 0;
+    // The name of an object of Kubernetes.
+    if (/^secrets?$/i.test(name) && /^[a-z][a-z0-9.-]{0,252}$/.test(said)) return 0;
+    const whole = wholeOf(head, reaches.statement, text, start);
+    return value === head ? endOf(whole) : whole.length;
+  });
+}
+
+/** Where the punctuation of the sentence around a word begins. */
+function endOf(word: string): number {
+  let end = word.length;
+  while (end > 0 && ')]},;.:!?…'.includes(word[end - 1] ?? ' ')) end--;
+  return end;
+}
+
+/** Eight characters or more, not all of them letters and what stands between words: no "expired", and no "not-found". */
+function isLikeSecret(value: string): boolean {
+  return value.length >= 8 && /[^\p{L}\s.,:;/_()[\]{}-]/u.test(value);
+}
+
+/** @param pattern with the name as its second group, and its quote as the first */
+function hideMembers(text: string, pattern: RegExp): string {
+  return hideBehind(text, pattern, ([, , name = ''], start) => {
+    const value = here(memberHere, text, start);
+    return isSecret(name, withoutQuotes(value)) ? value.length : 0;
+  });
+}
+
+function withoutQuotes(value: string): string {
+  const [, mark] = openingQuote.exec(value) ?? [];
+  if (mark === undefined) return value;
+  return value.endsWith(mark) ? value.slice(mark.length, -mark.length) : value.slice(mark.length);
+}
+
+const openingQuote = /^(\\{0,15}["']|&quot;|&#34;|%22)/;

@@ -1,9 +1,10 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
+import { beginningFromOutside, brief } from './beginning.ts';
 import { isDeeper } from './json.ts';
 import type { Problem } from './located.ts';
 import { toPointer } from './located.ts';
 import { whatIsMeant } from './nearest.ts';
-import { hidden, withoutSecrets } from './secrets.ts';
+import { hidden, isSecretName, withoutSecrets } from './secrets.ts';
 
 /** A value checked against its schema: either usable, or the list of what is wrong with it. */
 export type Checked<T> =
@@ -56,16 +57,16 @@ function describe(all: readonly ErrorObject[]): SchemaProblem[] {
 
 function sentence(error: ErrorObject): string {
   const params = error.params as Record<string, unknown>;
+  // Nothing of the value is shown, which is the whole object.
+  if (error.keyword === 'required') return `"${String(params.missingProperty)}" is missing here`;
   const parts = error.instancePath.split('/');
   const last = parts.at(-1) ?? '';
   // An item of a list is named with its list.
   const key = /^\d+$/.test(last) ? `${parts.at(-2) ?? ''}[${last}]` : last;
-  const subject = key === '' ? 'it' : key;
+  const subject = key === '' ? 'it' : brief(key);
   const shown = shownAt(parts, error.data);
   const is = `${subject} is ${show(shown)}`;
   switch (error.keyword) {
-    case 'required':
-      return `"${String(params.missingProperty)}" is missing here`;
     case 'type':
       return `${is}; it must be ${article(String(params.type))}${hint(String(params.type), shown)}`;
     case 'enum':
@@ -96,16 +97,42 @@ const atLeast = (count: number, what: string) => `at least ${count} ${what}${cou
 /** An item of a list, or a part of an object, is as secret as all of it. */
 function shownAt(path: readonly string[], data: unknown): unknown {
   const shown = excerptOf(data);
-  return path.some((key) => withoutSecrets(key, shown) === hidden) ? hidden : withoutSecrets('', shown);
+  const isHidden = path.some((key) => isSecretName(key) && withoutSecrets(key, shown) === hidden);
+  return isHidden ? hidden : withoutSecrets('', shown);
 }
 
-/** As much of a value as can be shown of it. */
-function excerptOf(value: unknown, levels = 4): unknown {
-  if (typeof value === 'string') return value.slice(0, 2000);
-  if (typeof value !== 'object' || value === null) return value;
-  const some = Object.entries(value).slice(0, 20);
-  const inner = some.map(([key, one]) => [key, levels === 0 ? '...' : excerptOf(one, levels - 1)] as const);
-  return Array.isArray(value) ? inner.map(([, one]) => one) : Object.fromEntries(inner);
+/** Characters of a value that a message shows. */
+const shownLength = 80;
+
+/** Characters of a value of which an excerpt is made, which has secrets looked for in all of it. */
+const mostRead = 2000;
+
+/** Characters of a text that is cut before that. */
+const longText = 500;
+
+/** As much of a value as can be shown of it. What comes behind that stands as `...`. */
+function excerptOf(value: unknown): unknown {
+  let left = mostRead;
+  const excerpt = (one: unknown, levels: number): unknown => {
+    if (left <= 0 || levels < 0) return '...';
+    left -= typeof one === 'string' ? one.length + 1 : 1;
+    if (typeof one === 'string') return one.length > longText ? beginningOf(one) : one;
+    if (typeof one !== 'object' || one === null) return one;
+    const inner = Object.keys(one)
+      .slice(0, 20)
+      .map((key) => {
+        left -= key.length;
+        return [key, excerpt((one as Readonly<Record<string, unknown>>)[key], levels - 1)] as const;
+      });
+    return Array.isArray(one) ? inner.map(([, item]) => item) : Object.fromEntries(inner);
+  };
+  return excerpt(value, 4);
+}
+
+/** What follows a secret would count as harmless behind it, under any name. */
+function beginningOf(text: string): string {
+  const shown = beginningFromOutside(text, shownLength);
+  return /^['"]?\(hidden\)/.test(shown) ? hidden : shown;
 }
 
 function show(value: unknown): string {
@@ -113,7 +140,7 @@ function show(value: unknown): string {
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
   const text = JSON.stringify(value) as string | undefined;
   if (text === undefined) return 'nothing';
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+  return brief(text, shownLength);
 }
 
 /** The parts of a schema that say what a value looks like. */
@@ -148,5 +175,5 @@ function hint(type: string, data: unknown): string {
   const wantsNumber = type === 'integer' || type === 'number';
   if (!wantsNumber) return '';
   if (typeof data === 'number' && !Number.isFinite(data)) return ' that a computer can count to';
-  return typeof data === 'string' && /^\d+$/.test(data) ? `: write ${data} without quotes` : '';
+  return typeof data === 'string' && /^\d{1,20}$/.test(data) ? `: write ${data} without quotes` : '';
 }

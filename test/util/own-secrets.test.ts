@@ -286,6 +286,27 @@ describe('hole 3: a secret that comes back from outside', () => {
     expect(withoutOwn(`Bearer ${used}`)).to.equal('Bearer (hidden)');
   });
 
+  it('of two places is masked, by its middle too, until neither has it, however often the other one was renewed', () => {
+    const opaque = () => randomBytes(60).toString('base64url');
+    for (const renewals of [2, 20, 60]) {
+      const [shared, lasting] = [opaque(), opaque()];
+      const [here, there] = [`here ${renewals}`, `there ${renewals}`];
+      rememberSecret(shared, here);
+      rememberSecret(shared, there);
+      rememberSecret(lasting);
+      rememberSecret(lasting, there);
+      for (let at = 0; at < renewals; at++) rememberSecret(opaque(), there);
+      // It is read again for each request.
+      rememberSecret(shared, here);
+      for (const secret of [shared, lasting])
+        for (const said of [secret, secret.slice(12, -12)])
+          expect(withoutOwn(`bad token ${said}`), `${renewals} renewals`).to.equal('bad token (hidden)');
+      for (let at = 0; at < 60; at++) for (const place of [here, there]) rememberSecret(opaque(), place);
+      expect(withoutOwn(`bad token ${shared}`)).to.equal(`bad token ${shared}`);
+      expect(withoutOwn(`bad token ${lasting}`)).to.equal('bad token (hidden)');
+    }
+  });
+
   it('leaves nothing of itself in the end of a longer text', () => {
     const long = `token-of-a-plugin-${'k'.repeat(1200)}`;
     rememberSecret(long);

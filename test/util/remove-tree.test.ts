@@ -40,6 +40,17 @@ describe('removeTree', () => {
     expect(readdirSync(directory)).to.deep.equal(['kept']);
   });
 
+  it('hole 8: removes a tree that is deeper than any path can say, whatever bytes its names have', async () => {
+    const name = 'x'.repeat(200);
+    const deepen = `mkdir tree; cd tree; for n in $(seq 60); do mkdir ${name} "$n"; touch file; cd ${name}; done`;
+    expect(spawnSync('bash', ['-c', deepen], { cwd: directory }).status).to.equal(0);
+    const odd = Buffer.concat([Buffer.from(path('tree', 'odd')), Buffer.from([0xff])]);
+    mkdirSync(odd);
+    writeFileSync(Buffer.concat([odd, Buffer.from('/'), Buffer.from([0xfe])]), '');
+    await removeTree(path('tree'), laneOn());
+    expect(readdirSync(directory)).to.deep.equal([]);
+  });
+
   it('removeTree succeeds when the file does not exist', async () => {
     await removeTree(path('none'), laneOn());
   });

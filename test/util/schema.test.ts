@@ -2,6 +2,7 @@ import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import Type from 'typebox';
 import { builtInPlugins } from '../../src/plugins/registry.ts';
+import { maskedCharacters } from '../support/masked-characters.ts';
 import { ajvOptions, check, checkFirst, distrust } from '../../src/util/schema.ts';
 
 const Sample = Type.Object(
@@ -197,6 +198,35 @@ describe('a schema', () => {
     const [all, first] = [check, checkFirst].map((by) => by(Type.Array(Sample), many));
     expect(all?.ok === false && all.problems.length).to.equal(1000);
     expect(first?.ok === false && first.problems).to.have.length(1);
+  });
+
+  it('hole 8: looks for secrets in what a message shows of a value, and in nothing of one that it does not show', async () => {
+    const texts = (levels: number): unknown =>
+      levels === 0
+        ? 'password=$('.repeat(180)
+        : Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`k${at}`, texts(levels - 1)]));
+    const wrong = { on: texts(3), named: texts(2), inner: texts(2) };
+    const work = () => expect(check(Sample, wrong).ok).to.equal(false);
+    expect(await maskedCharacters(work)).to.be.within(1, 20_000);
+    const nothing = () => expect(check(Type.Object({ must: Type.String() }), texts(2)).ok).to.equal(false);
+    expect(await maskedCharacters(nothing)).to.equal(0);
+  });
+
+  it('hole 3: shows nothing of a secret that is cut, nor what follows one under the name of another', () => {
+    const long = 'hunter7'.repeat(1000);
+    const messages = [
+      { on: `{"password": "${long}` },
+      { on: { token: `eyJhbGciOiJIUzI1.eyJzdWIiOiIx.a ${long}` } },
+    ]
+      .map((value) => check(Sample, value))
+      .flatMap((checked) => (checked.ok ? [] : checked.problems.map(({ message }) => message)));
+    expect(messages).to.have.length(2);
+    for (const message of messages) expect(message).to.include('(hidden)').and.not.include('hunter7');
+  });
+
+  it('hole 8: shows no number of any length as the right way to write it', () => {
+    const checked = check(Sample, { maxWorkers: '1'.repeat(400) });
+    expect(checked.ok ? '' : checked.problems[0]?.message).to.have.length.within(1, 200);
   });
 
   it('names all mistakes at once', () => {

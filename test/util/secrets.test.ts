@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { hidden, maskText, withoutSecrets } from '../../src/util/secrets.ts';
+import { hidden, maskText, whySecret, withoutSecrets } from '../../src/util/secrets.ts';
 
 describe('secrets in a worker as it is shown', () => {
   for (const [what, text, shown] of [
@@ -44,6 +44,58 @@ describe('secrets in a worker as it is shown', () => {
     ['a header', 'curl -H "Authorization: Bearer abc" x', 'curl -H "Authorization: Bearer (hidden)" x'],
     ['a header of its own', "curl -H 'X-Api-Key: abc' x", "curl -H 'X-Api-Key: (hidden)' x"],
     ['a basic authorization', 'Authorization: basic dTpw', 'Authorization: basic (hidden)'],
+    [
+      'a header of a digest',
+      'Authorization: Digest username="u", response="abc"',
+      'Authorization: Digest (hidden)',
+    ],
+    [
+      'a signed header in JSON',
+      String.raw`"authorization: AWS4-HMAC Credential=\"a\", SignedHeaders=b"`,
+      '"authorization: AWS4-HMAC (hidden)"',
+    ],
+    [
+      'a header in an address',
+      'h=Authorization%3A%20Bearer%20hunter7',
+      'h=Authorization%3A%20Bearer%20(hidden)',
+    ],
+    ['a long negotiation', 'Negotiate YIIabcdef0123456789 x', 'Negotiate (hidden) x'],
+    ['a cookie', 'Cookie: JSESSIONID=hunter7; b="c d" x', 'Cookie: (hidden) x'],
+    ['a cookie in JSON', '{"Set-Cookie": ["a=b; Path=/"]}', '{"Set-Cookie": ["(hidden)"]}'],
+    ['a line of YAML', '  password: Hunter2Secret9x\n', '  password: (hidden)\n'],
+    ['a line of YAML in quotes', 'db_password: "Hunter two 2"', 'db_password: (hidden)'],
+    ['a sentence behind a colon', '(token: Hunter2Secret9x).', '(token: (hidden)).'],
+    ['a map of Go', 'map[password:Hunter2Secret9x user:x]', 'map[password:(hidden) user:x]'],
+    ['a refused value', 'x.password: Invalid value: "Hunter2!"', 'x.password: Invalid value: (hidden)'],
+    [
+      'an element of XML',
+      '<a><db:password x="1">wrong</db:password></a>',
+      '<a><db:password x="1">(hidden)</db:password></a>',
+    ],
+    [
+      'an entry of an environment',
+      '{"name":"PASSWORD","value":"x y"}',
+      '{"name":"PASSWORD","value":(hidden)}',
+    ],
+    ['an entry in YAML', '- name: API_KEY\n  value: x', '- name: API_KEY\n  value: (hidden)'],
+    [
+      'an entry of Go',
+      '{Name:PASSWORD Value:x ValueFrom:nil}',
+      '{Name:PASSWORD Value:(hidden) ValueFrom:nil}',
+    ],
+    [
+      'an entry within the value of another one',
+      String.raw`{"name":"a","value":"[{\"name\":\"TOKEN\",\"value\":\"x\"}]"}`,
+      String.raw`{"name":"a","value":"[{\"name\":\"TOKEN\",\"value\":(hidden)}]"}`,
+    ],
+    [
+      'an assignment in quotes of a JSON',
+      String.raw`{"m":"password=\"hunter 7\" n=1"}`,
+      '{"m":"password=(hidden) n=1"}',
+    ],
+    ['an address in another one', '?next=%3Ftoken%3Dhunter7%26n%3D1', '?next=%3Ftoken%3D(hidden)%26n%3D1'],
+    ['JSON in HTML', '{&quot;password&quot;:&quot;a b&quot;}', '{&quot;password&quot;:(hidden)}'],
+    ['JSON in an address', '%7B%22token%22%3A%22a%22%7D', '%7B%22token%22%3A(hidden)%7D'],
     ['JSON in a text', `'{"password": "hunter8", "site": "A"}'`, `'{"password": "(hidden)", "site": "A"}'`],
   ] as const) {
     it(`a secret of ${what} is shown as (hidden)`, () => {
@@ -51,6 +103,18 @@ describe('secrets in a worker as it is shown', () => {
       else expect(maskText(text)).to.match(shown);
     });
   }
+
+  it('hole 3: a secret of JSON is hidden in JSON within JSON, however deep, and its siblings are shown', () => {
+    let said: unknown = { password: 'hun "7" ter', site: 'A', n: { token: 12345, b: [] } };
+    for (let depth = 0; depth < 5; depth++) {
+      const shown = maskText(JSON.stringify(said));
+      expect(shown)
+        .to.match(/site\W+A\W/)
+        .and.match(/b\\*":\[\]/);
+      expect(shown).not.to.match(/hun|ter|12345/);
+      said = depth === 4 ? said : { m: JSON.stringify(said) };
+    }
+  });
 
   // In a time that grew with the square of the length, each of these would take minutes or hours.
   it('hole 8: secrets are looked for in texts of a megabyte, whatever they repeat', () => {
@@ -60,6 +124,44 @@ describe('secrets in a worker as it is shown', () => {
     ]) {
       const long = piece.repeat(1e6 / piece.length);
       expect(maskText(`${long} password=hunter7`), piece).to.not.include('hunter7');
+    }
+  });
+
+  it('hole 8: so are names before colons, quotes in quotes, headers, cookies and elements', () => {
+    for (const piece of [
+      ...[
+        'password:',
+        'password: ',
+        'token: "',
+        'token:/a/',
+        'token = /a/ ',
+        'password=\\"',
+        'password:\\"/a/',
+      ],
+      ...[
+        '\\"',
+        '\\',
+        '\\"a\\":',
+        '\\"token\\":\\"',
+        '&quot;',
+        '%22a',
+        'token%3D',
+        '<a ',
+        '<password>a',
+        'name: ',
+      ],
+      ...[
+        '"name":"a","value":"',
+        'name: a value: ',
+        'cookie: a=',
+        'cookie:',
+        'cookie:[ ',
+        'authorization: a b="',
+      ],
+      ...['authorization: a b=c,', 'authorization%3A%20', 'authorization\\', 'negotiate a'],
+    ]) {
+      const long = piece.repeat(2e5 / piece.length);
+      expect(maskText(`${long}\n password=hunter7`), piece).to.not.include('hunter7');
     }
   });
 
@@ -82,10 +184,33 @@ describe('secrets in a worker as it is shown', () => {
     'kill --sig TERM',
     'monkeyJungle.example.org keyJournal.backup.tar.gz',
     'PWD=/tmp',
+    'token: expired; password: wrong, secret: not-found-in-namespace (auth: denied)',
+    'Error: token: "not valid any more": unauthorized',
+    'pulling images/oauth:v1.2.3-4567 and secret:pilots/proxy',
+    'password: ${DB_PASSWORD1} token: /run/secrets/token1',
+    'Negotiate authentication_methods, and a cookie: it has expired',
+    'kind: Pod name: pilot-12345678 key: value-12345678',
+    '<token/> is no <password></password>',
+    'secret: "atlas-pilot-2" not found; Mounts from secret: kube-api-access-x7k2p (rw)',
+    'auth: kubelet1.example.org:10250 unreachable, auth: 10.96.0.1:443: connection refused',
+    'token: https://panda.cern.ch:8443/oauth2/token could not be reached',
+    'request token: status=401 (token: 2024-05-01T10:00:00Z is its end)',
+    'Authorization: Bearer (hidden)',
   ])
     it(`a text without a secret is shown as it is: ${shown}`, () => {
       expect(maskText(shown)).to.equal(shown);
     });
+
+  it('of an element that is cut off is hidden', () => {
+    expect(maskText('<a>1</a><password>S3cr3tV4lue')).to.equal('<a>1</a><password>(hidden)');
+  });
+
+  it('what may be a word of a sentence keeps no variable from a job', () => {
+    for (const value of ['auth:20240501-1', 'oauth2-token:v7.6.0-alpine', '<token>12345678</token>'])
+      expect(whySecret('IMAGE', value)).to.equal(undefined);
+    expect(maskText('token: abcdefgh1')).to.equal('token: (hidden)');
+    expect(whySecret('IMAGE', 'x?token=abcdefgh1')).to.equal('holds a secret beside its name');
+  });
 
   it('a secret in a list of arguments is hidden behind its option', () => {
     const args = ['--password', 'hunter4', '--site', 'A', '--token', '/tokens/site', '--secret'];

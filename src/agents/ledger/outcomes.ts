@@ -1,5 +1,6 @@
 import { isTime } from '../../util/clock.ts';
-import { factsFromOutside, fromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
+import { factsFromOutside, withoutOwn } from '../../util/own-secrets.ts';
 import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { endedUnseen } from '../../worker/ended-unseen.ts';
@@ -118,7 +119,7 @@ function timeOf(ms: number | undefined): number | undefined {
 }
 
 function saidOutside({ code, message }: WorkerError): WorkerError {
-  return { code, message: fromOutside(message).slice(0, maxMessage) };
+  return { code, message: beginningFromOutside(message, maxMessage) };
 }
 
 /**

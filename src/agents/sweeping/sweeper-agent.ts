@@ -7,6 +7,7 @@ import { messageOf, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { isFinal } from '../../worker/status.ts';
 import { isObject } from '../../util/json.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
 import { fromOutside, reasonFromOutside } from '../../util/own-secrets.ts';
 import type { WorkerError } from '../../worker/worker.ts';
 import { absenceChange, noOutcome, observationChange } from '../ledger/outcomes.ts';
@@ -144,7 +145,7 @@ export class SweeperAgent {
         if (result.kind === 'observed') {
           const { status, nativeStatus } = result.observation;
           if (!isFinal(status)) {
-            const message = `the backend has no such worker any more, and says of its end ${fromOutside(nativeStatus).slice(0, 100)}, which is none`;
+            const message = `the backend has no such worker any more, and says of its end ${beginningFromOutside(nativeStatus, 100)}, which is none`;
             ledger.whyLeft.set(workerId, { code: 'end-unclear', message });
           }
           return [observationChange(result.observation, true)];

@@ -3,7 +3,9 @@ import { isKubernetesError } from '../kubernetes/errors.ts';
 import type { KubernetesObject } from '../kubernetes/objects.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, nextTurn } from '../../util/clock.ts';
+import { factsFromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { maskText } from '../../util/secrets.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { clientOf } from './client.ts';
 import { type HtcJobOptions as Options, HtcJobOptions } from './options.ts';
@@ -61,7 +63,13 @@ export class HtcJobReader {
     this.#client = clientOf(this.#options, { ...parts, userAgent: 'thresher' });
   }
 
+  /** As they are shown. */
   async list(namespace: string | undefined, signal: AbortSignal): Promise<readonly HtcJob[]> {
+    return shownOf(await this.listStored(namespace, signal));
+  }
+
+  /** As the server has them: for what is written back. */
+  async listStored(namespace: string | undefined, signal: AbortSignal): Promise<readonly HtcJob[]> {
     const { namespaces } = this.#options;
     const wanted = namespace === undefined ? (namespaces.length > 0 ? namespaces : [undefined]) : [namespace];
     const found = await Promise.all(
@@ -74,17 +82,22 @@ export class HtcJobReader {
     return found.flatMap(({ items }) => items);
   }
 
+  /** As it is shown. See `oneStored`. */
+  async one(name: string, signal: AbortSignal): Promise<HtcJob> {
+    return shown(await this.oneStored(name, signal));
+  }
+
   /**
    * @param name NAMESPACE/NAME, or NAME alone where one namespace has it.
    * @throws ThresherError `no-such-htcjob`
    */
-  async one(name: string, signal: AbortSignal): Promise<HtcJob> {
+  async oneStored(name: string, signal: AbortSignal): Promise<HtcJob> {
     const [namespace, own] = name.includes('/')
       ? (name.split('/', 2) as [string, string])
       : [undefined, name];
     const found =
       namespace === undefined
-        ? (await this.list(undefined, signal)).filter(({ metadata }) => metadata.name === own)
+        ? (await this.listStored(undefined, signal)).filter(({ metadata }) => metadata.name === own)
         : await this.#get(namespace, own, signal);
     const [first, second] = found;
     if (first === undefined) throw new ThresherError('no-such-htcjob', `there is no HTCJob ${name}`);
@@ -102,12 +115,12 @@ export class HtcJobReader {
       { signal, fieldSelector: `involvedObject.uid=${uid}` },
       (object) => {
         const { type, reason, message, lastTimestamp, eventTime } = object as EventObject;
-        return {
+        return factsFromOutside({
           time: lastTimestamp ?? eventTime ?? '',
           type: type ?? '',
           reason: reason ?? '',
           message: message ?? '',
-        };
+        }) as HtcJobEvent;
       },
     );
     return items.sort((one, other) => one.time.localeCompare(other.time));
@@ -149,6 +162,32 @@ export function jobNumberOf(index: number): number {
 function counting({ status: written, ...others }: HtcJob): HtcJob {
   const status = countingStatus({ status: written });
   return { ...others, ...(status && { status }) };
+}
+
+/** Characters of a resource in which secrets of others are looked for by their form: more of them would hold up the daemon. Ours are looked for in all. */
+const mostMasked = 100_000;
+
+/** Who may write a HTCJob, or a proxy before the server, may have our login in it. The names stay, by which it is asked for again. */
+function shown(job: HtcJob): HtcJob {
+  let left = mostMasked;
+  const show = (text: string) => {
+    const said = withoutOwn(text);
+    const [first, rest] = [said.slice(0, left), said.slice(left)];
+    left -= first.length;
+    return maskText(first) + rest;
+  };
+  const { metadata, ...others } = factsFromOutside(job, show) as HtcJob;
+  const { name, namespace, uid, resourceVersion } = job.metadata;
+  return { ...others, metadata: { ...metadata, name, namespace, uid, resourceVersion } };
+}
+
+async function shownOf(jobs: readonly HtcJob[]): Promise<readonly HtcJob[]> {
+  const all: HtcJob[] = [];
+  for (const job of jobs) {
+    all.push(shown(job));
+    await nextTurn();
+  }
+  return all;
 }
 
 /** kubectl keeps the script a second time, in an annotation. */

@@ -1,4 +1,6 @@
-import { fromOutside, masked } from '../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
+import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { withoutKeys } from '../../util/secrets.ts';
 import type { htcondorErrors } from './codes.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { classAdNameIn } from './submit-lines.ts';
@@ -155,11 +157,12 @@ const longestLine = 2000;
 
 /** The failure that the standard error of a tool reports. */
 export function failureOf(called: Called, stderr: string, status: string): HTCondorError {
-  const words = wordsOf(masked(stderr));
+  // A key has lines, some of which may be left out.
+  const words = wordsOf(withoutKeys(withoutOwn(stderr)));
   const text = wordsOf(withoutValues(stderr, called.submitted ?? '')).join('\n');
   const rule = rules.find(({ command, says }) => (command?.test(called.command) ?? true) && says.test(text));
   const line = called.submitted === undefined ? undefined : lineOf(text, called.submitted);
-  const said = words.length === 0 ? 'without a word' : shortened(fromOutside(words.join('; ')));
+  const said = words.length === 0 ? 'without a word' : shown(words);
   const at = line === undefined ? '' : `, line ${line} of the submit text`;
   return new HTCondorError({
     code: rule?.code ?? 'condor-failed',
@@ -218,7 +221,10 @@ class Replaced {
   }
 }
 
-const shortened = (text: string) => (text.length > shownLength ? `${text.slice(0, shownLength)}...` : text);
+/** A secret may stand in the line after its name. */
+function shown(words: readonly string[]): string {
+  return beginningFromOutside(words.join('\n'), shownLength).replaceAll('\n', '; ');
+}
 
 /** The category of a line, where `_CONDOR_TOOL_DEBUG` asks for it. D_FULLDEBUG is D_ALWAYS of level 2. */
 const category = /^\((D_\w+(?::\d)?)(?:\|\w+)*\) /;
@@ -230,11 +236,10 @@ const noise = /^(Extra Info:|WARNING:|Fetching data files|Submitting job|-+ ?TOO
 
 function wordsOf(stderr: string): string[] {
   const words = new Set<string>();
-  // The advice after "Extra Info" is paragraphs long; what matters stands before it.
-  for (const paragraph of stderr
-    .replace(/^Extra Info:[\s\S]*?Troubleshooting section of the manual\.?/gm, '')
-    .split('\n')) {
+  for (const paragraph of withoutAdvice(stderr).split('\n')) {
+    if (paragraph.trim() === '') continue;
     const line = paragraph
+      .trimStart()
       .slice(0, longestLine)
       // The time of a debug line.
       .replace(/^\d\d\/\d\d\/\d\d(\d\d)? \d\d:\d\d:\d\d(\.\d+)? (\(pid:\d+\) )?/, '')
@@ -245,6 +250,18 @@ function wordsOf(stderr: string): string[] {
     if (line !== '' && !noise.test(line)) words.add(line);
   }
   return [...words];
+}
+
+/** The advice after "Extra Info" is paragraphs long; what matters stands before it. In one pass: a text may begin it a thousand times and never end it. */
+function withoutAdvice(text: string): string {
+  const pieces = text.split(/(Troubleshooting section of the manual\.?)/);
+  let left = '';
+  for (let at = 0; at < pieces.length; at += 2) {
+    const [piece = '', end = ''] = pieces.slice(at, at + 2);
+    const begin = end === '' ? -1 : piece.search(/^Extra Info:/m);
+    left += begin < 0 ? piece + end : piece.slice(0, begin);
+  }
+  return left;
 }
 
 /** The line that condor_submit names, or in which the attribute is set that it cannot read. */

@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import type { PluginKind } from '../../plugins/contracts/index.ts';
 import { nearest } from '../../util/nearest.ts';
 import type { Problem } from '../../util/located.ts';
@@ -65,11 +66,11 @@ function unknown(
   const modules = [...own, ...harvesters].map((plugin) => plugin.module);
   // A module that could not be imported is a third party's, unless it is one of ours or Harvester's with a slip in it.
   if (failure !== undefined && nearest(module, modules) === undefined) {
-    const message = `the module ${module} could not be used: ${failure.message}`;
+    const message = `the module ${brief(module)} could not be used: ${failure.message}`;
     return { pointer: '/module', severity: 'error', code: failure.code, message };
   }
   const error = { pointer: '/name', severity: 'error', code: 'unknown-plugin' } as const;
-  const asked = `${name} of ${module}`;
+  const asked = `${brief(name)} of ${brief(module)}`;
   const isHarvesters = module.startsWith('pandaharvester.');
   const other =
     kindOf(module, name) ?? ownKinds.find((one) => catalogue.find(one, module, name) !== undefined);

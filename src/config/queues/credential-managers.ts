@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import { dirname, resolve } from 'node:path';
 import type { Problem } from '../../util/located.ts';
 import { toPointer } from '../../util/located.ts';
@@ -83,9 +84,9 @@ export async function chooseOfQueue(
   if (finding === undefined) return { problems: [] };
   // Only Harvester's names and our own can be told from misspelt ones.
   if (/^(pandaharvester\.|thresher\/)/.test(module)) return { problems: [finding] };
-  const message = `thresher does not run ${name} of ${module}, a credential manager of a third party: keep its credentials fresh by other means`;
+  const message = `thresher does not run ${brief(name)} of ${brief(module)}, a credential manager of a third party: keep its credentials fresh by other means`;
   const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;
-  return { problems: [{ ...notice, severity: 'notice', subject: name }] };
+  return { problems: [{ ...notice, severity: 'notice', subject: brief(name) }] };
 }
 
 /** An entry of the settings, before it is checked. */
@@ -156,7 +157,7 @@ function absentManager(
     return { code: 'credmanager-not-applied', severity: 'warning', message };
   }
   const names = catalogue.names('credmanager').join(', ');
-  const message = `there is no credential manager ${name} of ${module}; there is ${names}`;
+  const message = `there is no credential manager ${brief(name)} of ${brief(module)}; there is ${names}`;
   return { code: 'unknown-plugin', severity: 'error', message };
 }
 

@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import { similar } from '../../util/nearest.ts';
 import { pilotTypeOfLabel, usualLabels, usualPilotType } from './pilot-types.ts';
 import type { QueueOptions } from './queue-schema.ts';
@@ -10,7 +11,7 @@ const statuses = ['online', 'offline', 'test', 'standby', 'maintenance', 'broker
 export function doubtfulStatus({ queueStatus }: QueueOptions): Remark[] {
   if (statuses.includes(queueStatus)) return [];
   const right = near(queueStatus, statuses) ?? `it would be one of ${statuses.join(', ')}`;
-  const message = `queueStatus is ${JSON.stringify(queueStatus)}, which neither PanDA nor Harvester knows, so nothing is submitted; ${right}`;
+  const message = `queueStatus is ${brief(JSON.stringify(queueStatus))}, which neither PanDA nor Harvester knows, so nothing is submitted; ${right}`;
   return [remark('queueStatus', message)];
 }
 

@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import { dynamicQueues, type DynamicQueue } from '../cric/dynamic-queues.ts';
 import type { CachedFile, QueueData } from '../cric/queue-data.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
@@ -31,6 +32,9 @@ export interface MoreFiles {
   /** Whether queues that CRIC gives to another instance are closed. */
   readonly closesOthers: boolean;
 }
+
+/** Characters of a circle that are told: it may be of thousands of entries, each of which is told of it. */
+const longestWay = 1000;
 
 /** The label of the remote queue file. */
 const remoteLabel = 'queues_config_file';
@@ -110,7 +114,7 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
           from,
           pointer,
           'unknown-template-queue',
-          `templateQueueName is "${wanted}", which is ${what}`,
+          `templateQueueName is "${brief(wanted)}", which is ${what}`,
         );
       } else return [wanted];
       return [];
@@ -154,7 +158,7 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
 function withoutTemplate({ name, template, why }: DynamicQueue): string {
   if (template === undefined)
     return `CRIC gives ${name} to this instance without harvester_template, type or workflow, and qconf.defaultTemplateQueueName is not set`;
-  return `CRIC gives ${name} to this instance, and there is no template "${template}" (${why}): write one, with "isTemplateQueue": true`;
+  return `CRIC gives ${name} to this instance, and there is no template "${brief(template)}" (${brief(why)}): write one, with "isTemplateQueue": true`;
 }
 
 function isText(value: unknown): boolean {
@@ -198,7 +202,7 @@ function readEntries({ value }: Located, from: LayerFile): QueueFile {
     if (isTemplateQueue === undefined || isTemplateQueue === null || typeof isTemplateQueue === 'boolean')
       continue;
     // Nothing tells whether it is a queue or a template, so it must not submit.
-    const message = `isTemplateQueue is ${JSON.stringify(isTemplateQueue)}; it must be true or false`;
+    const message = `isTemplateQueue is ${brief(JSON.stringify(isTemplateQueue))}; it must be true or false`;
     problem(toPointer([name, 'isTemplateQueue']), 'error', 'wrong-type', message);
   }
   const { templates, users, circles } = findTemplates(entries);
@@ -208,7 +212,7 @@ function readEntries({ value }: Located, from: LayerFile): QueueFile {
     problem(toPointer([name]), severity, 'implicit-template', message);
   }
   for (const circle of circles) {
-    const way = [...circle, circle[0] ?? ''].join(' names ');
+    const way = brief([...circle, circle[0] ?? ''].join(' names '), longestWay);
     const message = `${way} as its template, which is a circle; what they share belongs into an entry with "isTemplateQueue": true`;
     for (const name of circle)
       problem(toPointer([name, 'templateQueueName']), 'error', 'template-circle', message);

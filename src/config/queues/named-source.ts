@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import { isAbsolute, resolve } from 'node:path';
 import { builtInSources } from '../../plugins/contracts/source.ts';
 import type { SourceDefinition } from '../../plugins/contracts/index.ts';
@@ -36,27 +37,27 @@ export function findSource(
   if (wanted === undefined) {
     const own = catalogue.choices('source').filter((choice) => choice.module === builtInSources);
     const known = [...new Set([...own.map((choice) => choice.name), ...modules.keys()])];
-    const message = `${what} is "${name}", which is no source; ${whatIsMeant(name, known)}`;
+    const message = `${what} is "${brief(name)}", which is no source; ${whatIsMeant(name, known)}`;
     return { code: 'unknown-source', message };
   }
   if (ours !== undefined && wanted !== builtInSources) {
-    const message = `${what} takes "${name}" from ${wanted}, and thresher has a source of that name: give yours another name`;
+    const message = `${what} takes "${name}" from ${brief(wanted)}, and thresher has a source of that name: give yours another name`;
     return { code: 'source-name-taken', message };
   }
   const other = modules.get(name);
   if (other !== undefined && other !== wanted) {
-    const message = `${what} takes "${name}" from ${wanted}, and sources.${name} of the settings from ${other}: a daemon has one source of a name`;
+    const message = `${what} takes "${name}" from ${brief(wanted)}, and sources.${name} of the settings from ${other}: a daemon has one source of a name`;
     return { code: 'source-name-taken', message };
   }
   const definition = catalogue.find('source', wanted, name);
   if (definition !== undefined) return { definition };
   const failure = catalogue.failure(wanted);
   if (failure !== undefined) {
-    const message = `${what}: the module ${wanted} could not be used: ${failure.message}`;
+    const message = `${what}: the module ${brief(wanted)} could not be used: ${failure.message}`;
     return { code: failure.code, message };
   }
   const there = catalogue.choices('source').filter((choice) => choice.module === wanted);
-  const message = `${what} is "${name}", which ${wanted} does not define; ${whatIsMeant(
+  const message = `${what} is "${brief(name)}", which ${brief(wanted)} does not define; ${whatIsMeant(
     name,
     there.map((choice) => choice.name),
   )}`;

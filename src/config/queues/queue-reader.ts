@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import { dirname, resolve } from 'node:path';
 import type { Static, TSchema } from 'typebox';
 import type { AnyDefinition, CheckContext, SourceDefinition } from '../../plugins/contracts/index.ts';
@@ -69,6 +70,9 @@ const foreignSections: Readonly<Record<string, HarvesterKind>> = {
   aux_preparator: 'preparator',
 };
 
+/** Characters of what is said of one option: a plugin may put all of a value into it. */
+const longestMessage = 2000;
+
 /** Reads one merged queue. */
 export class QueueReader {
   /** Which plugin each section resolved to; for `thresher explain`. */
@@ -127,7 +131,7 @@ export class QueueReader {
     const workerMaker = this.#part('workerMaker', WorkerMakerOptions);
     const { common = null } = values;
     if (common !== null && !isObject(common)) {
-      const message = `common is ${JSON.stringify(common)}; it must be an object { ... } with options for all plugin sections`;
+      const message = `common is ${brief(JSON.stringify(common))}; it must be an object { ... } with options for all plugin sections`;
       this.#problem('/common', 'wrong-type', message);
     }
     for (const section of Object.keys(sections) as SectionName[]) {
@@ -196,7 +200,8 @@ export class QueueReader {
     const config = this.#sourceOptions(definition, section);
     if (config === undefined) return chosen;
     for (const problem of await definition.checkQueue(config, this.context)) {
-      const { code, severity, file, line = 0, pointer, message } = problem;
+      const { code, severity, file, line = 0, pointer } = problem;
+      const message = brief(problem.message, longestMessage);
       if (file === undefined) this.#problem(`/demand${pointer}`, code, message, severity);
       else {
         const about = { severity: severity ?? 'error', code, message, queue: this.#queue.name } as const;
@@ -328,7 +333,8 @@ export class QueueReader {
       if (problem.file === undefined) {
         this.#problem(pointer + problem.pointer, problem.code, problem.message, problem.severity);
       } else {
-        const { file, line = 0, code, message, severity = 'error' } = problem;
+        const { file, line = 0, code, severity = 'error' } = problem;
+        const message = brief(problem.message, longestMessage);
         const { name: queue } = this.#queue;
         this.#problems.push({ file, pointer: problem.pointer, line, severity, code, message, queue });
       }
@@ -376,7 +382,7 @@ export class QueueReader {
     subject?: string,
   ): void {
     const { file, pointer: source, line, url } = this.#queue.placeOf(pointer);
-    const message = withUrl(said, url);
+    const message = withUrl(brief(said, longestMessage), url);
     // An option of `common` reaches several sections: it is named once.
     const key = `${source}\n${message}`;
     if (this.#told.has(key)) return;

@@ -1,5 +1,6 @@
 import { type Ad, JsonObjects } from '../../clients/htcondor/json-objects.ts';
 import type { CondorTools } from '../../clients/htcondor/tools.ts';
+import { factsFromOutside } from '../../util/own-secrets.ts';
 import type { WorkerNews } from '../../worker/news.ts';
 
 /** An ad of the collector, with what a person wants to know of it. */
@@ -55,7 +56,7 @@ export async function poolAds(tools: CondorTools, signal: AbortSignal): Promise<
   );
   return new JsonObjects()
     .push(text)
-    .map(poolAd)
+    .map((ad) => factsFromOutside(poolAd(ad)) as PoolAd)
     .sort((one, other) => one.name.localeCompare(other.name) || one.type.localeCompare(other.type));
 }
 

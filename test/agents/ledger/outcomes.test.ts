@@ -5,6 +5,7 @@ import {
   observationChange,
   submitChange,
 } from '../../../src/agents/ledger/outcomes.ts';
+import { maskedCharacters } from '../../support/masked-characters.ts';
 import type { Observation } from '../../../src/worker/observation.ts';
 
 const now = 1000;
@@ -18,6 +19,19 @@ const accepted = {
   batchId: '17',
   error: null,
 };
+
+it('hole 8: of what a backend says at length, secrets are looked for in what is kept', async () => {
+  const message = `exit 1: ${'secret=$('.repeat(10_000)}`;
+  const seen: Observation = {
+    workerId: 1,
+    observedAt: now,
+    status: 'failed',
+    nativeStatus: 'F',
+    error: { code: 'x', message },
+  };
+  const work = () => expect(observationChange(seen, false).error?.message).to.have.length(500);
+  expect(await maskedCharacters(work)).to.be.within(1, 2500);
+});
 
 describe('the outcome of a submission', () => {
   const submit = (

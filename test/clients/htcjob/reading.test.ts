@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { HtcJobReader } from '../../../src/clients/htcjob/reading.ts';
-import { systemClock } from '../../../src/util/clock.ts';
+import { nextTurn, systemClock } from '../../../src/util/clock.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { kubeconfig, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { files } from '../../support/operator-files.ts';
@@ -64,5 +64,83 @@ describe('a list of HTCJobs beside the daemon', () => {
       await reader.close();
       await server.stop();
     }
+  });
+
+  describe('and one of them, and its Events', () => {
+    const token = 'opaque-0123456789abcdefghijklmnop';
+    const login = `forwarded with Bearer ${token}`;
+    const job = htcJob({ env: [{ name: 'SEEN', value: login }], htcopts: `+Seen = "${token}"` });
+    const condition = { type: 'Waiting', status: 'True', reason: 'Paused', message: login };
+    const annotations = { seen: JSON.stringify({ headers: { Authorization: login } }), [token]: 'x' };
+    const item = {
+      ...job,
+      metadata: { ...job.metadata, annotations },
+      status: { active: 1, conditions: [condition] },
+    };
+
+    async function withReader(
+      read: (reader: HtcJobReader, server: Awaited<ReturnType<typeof startScriptedServer>>) => Promise<void>,
+    ) {
+      const server = await startScriptedServer();
+      const configDir = temporaryDirectory();
+      const access = kubeconfig({ server: server.url }, { token });
+      const options = { k8s_config_file: writeKubeconfig(access, configDir) };
+      const reader = new HtcJobReader(options, { clock: systemClock, random: () => 0.5, files, configDir });
+      try {
+        await read(reader, server);
+      } finally {
+        await reader.close();
+        await server.stop();
+      }
+    }
+
+    it('hole 3: show our own login nowhere, where a server that answers has it again, and names as they are', () =>
+      withReader(async (reader, server) => {
+        const { signal } = new AbortController();
+        const time = '2026-01-01T00:00:00Z';
+        const event = { type: 'Warning', reason: 'Seen', message: login, lastTimestamp: time };
+        const list = (items: readonly object[]) => json(200, { metadata: { resourceVersion: '1' }, items });
+        server.next(list([item]), json(200, item), list([event]), json(200, item));
+        const listed = await reader.list(undefined, signal);
+        const one = await reader.one('default/zero', signal);
+        const events = await reader.events(one, signal);
+        for (const shown of [listed, one, events])
+          expect(JSON.stringify(shown)).to.contain('(hidden)').and.not.contain(token);
+        for (const { metadata } of [...listed, one]) {
+          const { name, namespace, uid, resourceVersion } = job.metadata;
+          expect(metadata).to.deep.include({ name, namespace, uid, resourceVersion });
+        }
+        expect(one.status?.active).to.equal(1);
+        const message = 'forwarded with Bearer (hidden)';
+        expect(events).to.deep.equal([{ time, type: 'Warning', reason: 'Seen', message }]);
+        // What is written back must be what was read.
+        const stored = await reader.oneStored('default/zero', signal);
+        expect(stored.status?.conditions?.[0]?.message).to.equal(login);
+      }));
+
+    it('hole 8: are masked with turns for others in between, thousands of them, and long and deep ones', () =>
+      withReader(async (reader, server) => {
+        const { signal } = new AbortController();
+        let deep: unknown = 'x';
+        for (let at = 0; at < 3000; at++) deep = [deep];
+        const before = `password=hunter5-first ${'password:'.repeat(100_000)}`;
+        const long = { deep, text: before };
+        const items = Array.from({ length: 3000 }, (_, at) => {
+          return { ...item, metadata: { ...job.metadata, name: `n${at}` } };
+        });
+        const large = { ...item, metadata: { ...job.metadata, name: 'long', annotations: long } };
+        server.next(json(200, { metadata: { resourceVersion: '1' }, items }), json(200, large));
+        let [turns, isOver] = [0, false];
+        const counting = (async () => {
+          for (; !isOver; turns++) await nextTurn();
+        })();
+        const listed = await reader.list(undefined, signal);
+        isOver = true;
+        await counting;
+        expect(listed).to.have.length(3000);
+        expect(turns).to.be.greaterThan(2000);
+        const { metadata } = await reader.one('default/long', signal);
+        expect(JSON.stringify(metadata)).to.have.length.greaterThan(100_000).and.not.include('hunter5');
+      }));
   });
 });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type Called, failureOf } from '../../../src/clients/htcondor/errors.ts';
+import { maskedCharacters } from '../../support/masked-characters.ts';
 import { classAdString, parseJobId, whereIs, whereJobs } from '../../../src/clients/htcondor/classad.ts';
 
 const called = (command: string, submitted?: string): Called => ({
@@ -170,6 +171,36 @@ describe('errors of the commands of HTCondor', () => {
       maybeDone: false,
       message: 'condor_q for schedd a of pool b: ERROR: No such schedd (exit status 1)',
     });
+  });
+
+  it('hole 8: is masked as far as it is shown, and shows no key of which lines are left out', async () => {
+    const stderr = 'ERROR: secret=$(\n'.repeat(4000);
+    const work = () => expect(failure('condor_q', stderr).message).to.include('secret=$(');
+    expect(await maskedCharacters(work)).to.be.within(1, 5000);
+    const begin = '11/21/26 19:42:39 (D_NETWORK) -----BEGIN PRIVATE KEY-----';
+    const key = `${begin}\nMIIEhunter7\n-----END PRIVATE KEY-----\nERROR: --password\nhunter7`;
+    expect(failure('condor_q', key).message).to.not.include('hunter7');
+  });
+
+  it('shows no password behind thousands of blanks', () => {
+    for (const blanks of [1975, 5000]) {
+      const said = `${' '.repeat(blanks)}https://user:S3cr3tV4lue9@host/ refuses`;
+      const { message } = failureOf(
+        { command: 'condor_q', place: 'the schedd', changes: false },
+        said,
+        'status 1',
+      );
+      expect(message).to.include('https://user:(hidden)@host/');
+    }
+  });
+
+  it('is shown with advice that never ends, and without each that does', () => {
+    const advice = 'Extra Info: see the\nTroubleshooting section of the manual.';
+    const said = `${advice}\nERROR: no\n${advice}\nExtra Info: that is all`;
+    expect(failure('condor_q', `ERROR: a\n${said}`).message).to.include('ERROR: a; ERROR: no (');
+    expect(failure('condor_q', `Troubleshooting section of the manual.\n${said}`).message).to.include(
+      'section',
+    );
   });
 
   it('is shown without advice, dates and repetitions, and not at any length', () => {

@@ -659,6 +659,30 @@ describe('a queue file', () => {
     expect(await demands('fill')).to.deep.equal(['fill', 'none']);
   });
 
+  it('hole 8: of a value that is no name is said the beginning alone, wherever the value stands', async () => {
+    const long = 'x'.repeat(100_000);
+    const plugin = (head: object) => ({ ...good(), submitter: { ...section('LocalSubmitter'), ...head } });
+    write({
+      Common: { ...good(), common: long },
+      Module: plugin({ module: long }),
+      Name: plugin({ name: long }),
+      File: plugin({ templateFile: long }),
+      Template: { ...good(), templateQueueName: long },
+      Demand: { ...good(), demand: long },
+      Source: { ...good(), demand: { name: 'fill', module: long } },
+      Status: { ...good(), queueStatus: long },
+      Manager: { ...good(), credmanagers: [{ name: long, module: long }] },
+    });
+    const { verdicts } = await read(file);
+    for (const { name, problems } of verdicts) {
+      expect(problems, name).to.not.have.length(0);
+      for (const { message, subject = '' } of problems) {
+        expect(message, name).to.have.length.below(2100);
+        expect(subject, name).to.have.length.below(500);
+      }
+    }
+  });
+
   it('makes a snapshot that is JSON all through, with every default in it', async () => {
     write({ Q: good() });
     const [queue] = (await read(file)).queues;

@@ -1,0 +1,35 @@
+import { withoutOwn } from './own-secrets.ts';
+import { maskText } from './secrets.ts';
+
+/** As much behind the part that is shown is looked at: it tells whether a secret begins before the cut. */
+const behindCut = 500;
+/** Characters at the cut in which a secret of ours may begin without being known by them. */
+const unknownAtCut = 64;
+/**
+ * What ends a secret of any form that the cut left open: the first or second part of a token, a password in a URL, a text in quotes. One of the
+ * two quotes may end a harmless text that has the secret in it.
+ */
+const closings = ['.AAAAA.@"', "'"];
+
+/**
+ * The same as `fromOutside` for a short piece of what may be a long text: no more of it is looked at than tells what the piece holds.
+ */
+export function beginningFromOutside(text: string, most: number): string {
+  const read = most + behindCut;
+  if (text.length <= read) return brief(maskText(withoutOwn(text)), most);
+  const head = withoutOwn(text.slice(0, read)).slice(0, -unknownAtCut);
+  const shown = closings.reduce((text, closing) => withoutClosing(maskText(text + closing), closing), head);
+  return `${shown.slice(0, most - 3)}...`;
+}
+
+/** A form may have taken the first characters of it with the secret. */
+function withoutClosing(shown: string, closing: string): string {
+  for (let left = closing.length; left > 0; left--)
+    if (shown.endsWith(closing.slice(-left))) return shown.slice(0, -left);
+  return shown;
+}
+
+/** A value of a file or of another program as a sentence shows it: names and paths are shorter, and what is longer is none. */
+export function brief(text: string, most = 300): string {
+  return text.length > most ? `${text.slice(0, most - 3)}...` : text;
+}

@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import { beginningFromOutside, brief } from '../../src/util/beginning.ts';
+import { rememberSecret } from '../../src/util/own-secrets.ts';
+import { maskedCharacters } from '../support/masked-characters.ts';
+
+describe('the beginning of a text from outside', () => {
+  it('hole 8: is masked in what is shown and a little more, however long the text is', async () => {
+    const work = () => beginningFromOutside('secret=$('.repeat(100_000), 500);
+    expect(await maskedCharacters(work)).to.be.within(1, 2500);
+  });
+
+  it('hole 3: shows nothing of a secret that is longer than what is looked at, whatever its form', () => {
+    const long = 'hunter7'.repeat(1000);
+    for (const text of [
+      ...[`eyJ${long}`, `eyJhbGciOiJIUzI1.${long}`, `https://user:${long}`, `password=${long}`],
+      ...[`{"password": "${long}`, `{'password': '${long}`, `run --token "${long}`, `run --token '${long}`],
+      ...[
+        `'say': 'run "it"''{"password": "${long}`,
+        `password = "it's ${long}`,
+        `-----BEGIN KEY-----\n${long}`,
+      ],
+    ]) {
+      expect(beginningFromOutside(text, 100), text.slice(0, 30)).to.not.include('hunter7');
+      expect(beginningFromOutside(text, 100)).to.match(/\(hidden\).*\.\.\.$/s);
+    }
+  });
+
+  it('shows a short text whole, without secrets of ours', () => {
+    const secret = 'own-secret-0123456789-abcdef';
+    rememberSecret(secret);
+    expect(beginningFromOutside('plain', 5)).to.equal('plain');
+    expect(beginningFromOutside(`a ${secret} b`, 100)).to.equal('a (hidden) b');
+    expect(beginningFromOutside(`${'x '.repeat(40)}${secret}${' y'.repeat(1000)}`, 100)).to.not.include(
+      'own-',
+    );
+    expect([brief('abcdef', 6), brief('abcdefg', 6)]).to.deep.equal(['abcdef', 'abc...']);
+  });
+});
