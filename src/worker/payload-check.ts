@@ -64,7 +64,6 @@ export function modeOf({ mode, secret }: { readonly mode: number; readonly secre
 
 const valueName = /^[A-Za-z_][\w.-]{0,99}$/;
 const variableName = /^[A-Za-z_]\w*$/;
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** A shell sets them itself, and some backends start a worker by one. */
 export const ofShells: ReadonlySet<string> = new Set([
@@ -80,6 +79,7 @@ export const ofShells: ReadonlySet<string> = new Set([
 function valueProblems(values: unknown): PayloadProblem[] {
   if (values === undefined) return [];
   if (!isRecord(values)) return [wrong('/values', `it is ${kindOf(values)}; it must be an object of texts`)];
+  if (areTexts(Object.values(values)) && Object.keys(values).every((key) => valueName.test(key))) return [];
   return Object.entries(values).flatMap(([key, value]) => [
     ...(valueName.test(key)
       ? []
@@ -96,6 +96,7 @@ function valueProblems(values: unknown): PayloadProblem[] {
 function argvProblems(argv: unknown): PayloadProblem[] {
   if (argv === undefined) return [];
   if (!Array.isArray(argv)) return [wrong('/argv', `it is ${kindOf(argv)}; it must be a list of texts`)];
+  if (argv[0] !== '' && areTexts(argv)) return [];
   return [
     ...(argv[0] === '' ? [wrong('/argv/0', 'the program is empty; name one, or a path')] : []),
     ...argv.flatMap((word, index) => textProblems(`/argv/${index}`, word)),
@@ -105,27 +106,29 @@ function argvProblems(argv: unknown): PayloadProblem[] {
 function envProblems(env: unknown): PayloadProblem[] {
   if (env === undefined) return [];
   if (!isRecord(env)) return [wrong('/env', `it is ${kindOf(env)}; it must be an object of texts`)];
+  if (areTexts(Object.values(env)) && Object.keys(env).every((name) => whyNoVariable(name) === undefined))
+    return [];
   return Object.entries(env).flatMap(([name, value]) => {
     const at = `/env/${escaped(name)}`;
-    if (!variableName.test(name))
-      return [
-        wrong(
-          at,
-          'this is no name of a variable; it must be letters, digits and "_", and begin with no digit',
-        ),
-      ];
-    if (/^thresher_/i.test(name))
-      return [wrong(at, 'variables that begin with THRESHER_ are for thresher to set; choose another name')];
-    if (ofShells.has(name))
-      return [wrong(at, 'a shell sets this variable itself; set it in a script of the payload')];
-    return textProblems(at, value);
+    const why = whyNoVariable(name);
+    return why === undefined ? textProblems(at, value) : [wrong(at, why)];
   });
+}
+
+function whyNoVariable(name: string): string | undefined {
+  if (!variableName.test(name))
+    return 'this is no name of a variable; it must be letters, digits and "_", and begin with no digit';
+  if (/^thresher_/i.test(name))
+    return 'variables that begin with THRESHER_ are for thresher to set; choose another name';
+  if (ofShells.has(name)) return 'a shell sets this variable itself; set it in a script of the payload';
+  return undefined;
 }
 
 /** Which commands HTCondor may get is its backend's to judge. */
 function submitProblems(submit: unknown): PayloadProblem[] {
   if (submit === undefined) return [];
   if (!isRecord(submit)) return [wrong('/submit', `it is ${kindOf(submit)}; it must be an object of texts`)];
+  if (areTexts(Object.values(submit))) return [];
   return Object.entries(submit).flatMap(([key, value]) => textProblems(`/submit/${escaped(key)}`, value));
 }
 
@@ -149,32 +152,54 @@ function fileProblems(files: unknown): PayloadProblem[] {
         `there are ${files.length} files; at most ${payloadBounds.files} are allowed: pack them into an archive`,
       ),
     ];
-  const problems = files.flatMap((file: unknown, index) => oneFileProblems(file, `/files/${index}`));
-  return problems.length > 0 ? problems : clashes(files.map(({ name }: { name: string }) => name));
+  const problems = files.flatMap((file: unknown, index) => formProblems(file, `/files/${index}`));
+  const twice = problems.length > 0 ? [] : clashes(files.map(({ name }: { name: string }) => name));
+  // A small list may name one large content very many times.
+  if (twice.length > 0 || sum(files.map(bytesOfFile)) > payloadBounds.bytes) return [...problems, ...twice];
+  return [...problems, ...files.flatMap((file: unknown, index) => contentProblems(file, `/files/${index}`))];
 }
 
 /** Files without a mistake: the payloads of a thousand jobs have one script of 900 kB in common. */
 const goodFiles = new WeakSet();
 
-function oneFileProblems(file: unknown, at: string): PayloadProblem[] {
-  if (isRecord(file) && goodFiles.has(file)) return [];
-  const problems = problemsOfFile(file, at);
-  if (isRecord(file) && problems.length === 0) goodFiles.add(file);
+function formProblems(file: unknown, at: string): PayloadProblem[] {
+  if (!isRecord(file)) return [wrong(at, `it is ${kindOf(file)}; it must be { name, mode, content }`)];
+  if (goodFiles.has(file)) return [];
+  const { name, mode, secret } = file;
+  const problems = nameProblems(name, `${at}/name`);
+  if (typeof mode !== 'number' || !Number.isInteger(mode) || mode < 0 || mode > 0o777)
+    problems.push(
+      wrong(`${at}/mode`, `the mode of ${named(file, at)} must be permission bits from 0 to 0777 (511)`),
+    );
+  if (secret !== undefined && typeof secret !== 'boolean')
+    problems.push(wrong(`${at}/secret`, `secret of ${named(file, at)} must be true or false`));
   return problems;
 }
 
-function problemsOfFile(file: unknown, at: string): PayloadProblem[] {
-  if (!isRecord(file)) return [wrong(at, `it is ${kindOf(file)}; it must be { name, mode, content }`)];
-  const { name, mode, content, secret } = file;
-  const named = typeof name === 'string' ? `${at} (${quoted(name)})` : at;
-  const problems = nameProblems(name, `${at}/name`);
-  if (typeof mode !== 'number' || !Number.isInteger(mode) || mode < 0 || mode > 0o777)
-    problems.push(wrong(`${at}/mode`, `the mode of ${named} must be permission bits from 0 to 0777 (511)`));
-  if (typeof content !== 'string' || !base64.test(content))
-    problems.push(wrong(`${at}/content`, `the content of ${named} must be base64, with its padding`));
-  if (secret !== undefined && typeof secret !== 'boolean')
-    problems.push(wrong(`${at}/secret`, `secret of ${named} must be true or false`));
-  return problems;
+function contentProblems(file: unknown, at: string): PayloadProblem[] {
+  if (!isRecord(file) || goodFiles.has(file)) return [];
+  if (!isBase64(file['content']))
+    return [wrong(`${at}/content`, `the content of ${named(file, at)} must be base64, with its padding`)];
+  if (formProblems(file, at).length === 0) goodFiles.add(file);
+  return [];
+}
+
+function named({ name }: Readonly<Record<string, unknown>>, at: string): string {
+  return typeof name === 'string' ? `${at} (${quoted(name)})` : at;
+}
+
+/** One pattern of all of it would use up the stack on some megabytes. */
+function isBase64(content: unknown): boolean {
+  if (typeof content !== 'string' || content.length % 4 !== 0) return false;
+  const end = content.search(/[^A-Za-z0-9+/]/);
+  return end < 0 || ['=', '=='].includes(content.slice(end));
+}
+
+function bytesOfFile(file: unknown): number {
+  const { name, content } = isRecord(file) ? file : {};
+  return (
+    (typeof name === 'string' ? bytesOf(name) : 0) + (typeof content === 'string' ? contentBytes(content) : 0)
+  );
 }
 
 function nameProblems(name: unknown, at: string): PayloadProblem[] {
@@ -225,9 +250,11 @@ function sizeProblems({
   env = {},
   submit = {},
 }: Payload): PayloadProblem[] {
-  const pairs = (of: Readonly<Record<string, string>>) =>
-    sum(Object.entries(of).map(([key, value]) => bytesOf(key) + bytesOf(value) + 2));
-  const words = sum(argv.map((word) => bytesOf(word) + 1)) + pairs(env);
+  // Texts are counted together: a list may have 50,000 words.
+  const texts = (of: readonly string[]) =>
+    (isBeyond(of) ? sum(of.map(({ length }) => length)) : bytesOf(of.join(''))) + of.length;
+  const pairs = (of: Readonly<Record<string, string>>) => texts(Object.keys(of)) + texts(Object.values(of));
+  const words = texts(argv) + pairs(env);
   const { bytes, wordBytes, valueBytes } = payloadBounds;
   if (words > wordBytes)
     return [
@@ -244,12 +271,27 @@ function sizeProblems({
     return [
       tooLarge('/submit', `the commands have ${pairs(submit)} bytes together, and ${valueBytes} are allowed`),
     ];
-  const contents = files.map(({ name, content }) => bytesOf(name) + contentBytes(content));
+  const contents = files.map(bytesOfFile);
   const all = words + pairs(values) + pairs(submit) + sum(contents);
   if (all <= bytes) return [];
   const largest = contents.reduce((at, size, index) => (size > (contents[at] ?? 0) ? index : at), 0);
   const message = `the payload has ${all} bytes, and ${bytes} (1 MiB) are allowed; its largest file, ${quoted(files[largest]?.name ?? '')}, has ${contentBytes(files[largest]?.content ?? '')}: let the worker fetch it`;
   return [tooLarge('/files', message)];
+}
+
+/** Whether nothing is wrong with any of these, which takes far less than to look at each: a thousand jobs may have 50,000 words each. */
+function areTexts(values: readonly unknown[]): boolean {
+  if (!values.every((value) => typeof value === 'string')) return false;
+  // It is refused for its size, and no text can be as long as all of them together may be.
+  if (isBeyond(values)) return true;
+  // With a character between them two halves do not become a whole one.
+  const all = values.join('\n');
+  return !all.includes('\0') && all.isWellFormed();
+}
+
+/** Whether texts are longer together than any payload may be: a list may name one text very many times. */
+function isBeyond(texts: readonly string[]): boolean {
+  return sum(texts.map(({ length }) => length)) > payloadBounds.bytes;
 }
 
 function textProblems(at: string, value: unknown): PayloadProblem[] {

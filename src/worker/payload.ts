@@ -53,9 +53,10 @@ export type PayloadPart = (typeof payloadParts)[number];
 
 /** The parts that a payload has: an empty one counts as none. */
 export function partsOf(payload: Payload): readonly PayloadPart[] {
-  return payloadParts.filter((part) =>
-    part === 'output' || part === 'image'
-      ? payload[part] === true
-      : Object.keys(payload[part] ?? {}).length > 0,
-  );
+  return payloadParts.filter((part) => {
+    if (part === 'output' || part === 'image') return payload[part] === true;
+    // Of a list of 50,000 words no list of their keys is made.
+    const value: object = payload[part] ?? {};
+    return Array.isArray(value) ? value.length > 0 : Object.keys(value).length > 0;
+  });
 }

@@ -82,6 +82,11 @@ const mistakes: readonly (readonly [what: string, payload: unknown, said: RegExp
     /^payload-too-large: payload\/argv: .*100000 are allowed: put what is long into a file/,
   ],
   [
+    'one long argument very often',
+    { argv: Array.from({ length: 50_000 }, () => 'x'.repeat(20_000)) },
+    /^payload-too-large: payload\/argv/,
+  ],
+  [
     'long values',
     { values: { a: 'x'.repeat(payloadBounds.valueBytes) } },
     /^payload-too-large: payload\/values/,
@@ -126,6 +131,17 @@ describe('the check of a payload', () => {
     })
       .to.throw(/no part may be .*; .*base64/)
       .with.property('code', 'payload-wrong');
+  });
+
+  it('hole 8: looks at no content where names are there twice or the files are too large: a few bytes may name one content very often', () => {
+    const wrong = 'no base64!';
+    const twice = Array.from({ length: 98 }, () => ({ ...file('a'), content: wrong }));
+    expect(told({ files: twice })).to.have.length(97);
+    expect(told({ files: twice }).join()).not.to.include('base64');
+    const large = [{ ...file('a'), content: `${wrong}${'A'.repeat(4 * payloadBounds.bytes)}` }];
+    expect(told({ files: large }).join()).to.match(
+      /^payload-too-large: payload\/files: the payload has 31457\d\d bytes/,
+    );
   });
 
   it('gives a secret file to its owner alone', () => {

@@ -10,7 +10,7 @@ import type { Wanted } from './source-asker.ts';
  * 2. `wanted`: the sources are asked. Where none of them wants anything, the pass ends.
  * 3. `first`: the limits are looked at before any call of the backend, so that a full queue costs the backend nothing.
  * 4. The backend's preflight says what would stop a submission, and how much room there is.
- *    Payloads that follow are brought for as many workers.
+ *    Payloads are looked at, and those that follow are brought, for as many workers.
  * 5. `final`: the limits are looked at again, right before the intents are recorded. The calls may have taken long: an operator's
  *    word and the workers of other queues count as they are by then. Where queues share a limit, one at a time looks and records.
  *    A queue that has another configuration by then gets none, and neither does a request of a source that was made anew meanwhile: it

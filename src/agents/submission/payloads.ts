@@ -9,15 +9,25 @@ import type { Waiting } from './why-waiting.ts';
 /** A request with its payload; or no worker can have it, or it was left for another pass. */
 export type BroughtRequest = Request | 'refused' | 'left';
 
-/** The payloads that followed, for workers that are about to be made. */
-export interface Brought {
-  /** By the request as the source asked for it. */
-  readonly outcomes: ReadonlyMap<Request, BroughtRequest>;
+/** The requests whose payloads no worker can have. */
+export interface Refused {
   readonly refused: readonly Waiting[];
   /** Why some have none. */
   readonly reasons: readonly Reason[];
   /** One was refused that was not refused before: others can have its room at once. */
   readonly isNews: boolean;
+}
+
+/** Payloads that were there, for workers that are about to be made. */
+export interface JudgedRequests extends Refused {
+  /** Those that were looked at. */
+  readonly judged: ReadonlySet<Request>;
+}
+
+/** The payloads that followed, for workers that are about to be made. */
+export interface Brought extends Refused {
+  /** By the request as the source asked for it. */
+  readonly outcomes: ReadonlyMap<Request, BroughtRequest>;
 }
 
 /** The named workers that an entry counts. */
@@ -47,9 +57,14 @@ export function completed(entries: readonly Entry[], { outcomes }: Pick<Brought,
   });
 }
 
-/** The entries without the requests whose payload has not been asked for. */
-export function complete(entries: readonly Entry[]): Entry[] {
-  return replaced(entries, (request) => (lacksPayload(request) ? undefined : request));
+/**
+ * The entries without the requests whose payload has not been asked for, or looked at: the limits may let others through than they did
+ * before, whose turn comes in another pass.
+ */
+export function complete(entries: readonly Entry[], judged: ReadonlySet<Request>): Entry[] {
+  const isReady = (request: Request) =>
+    !lacksPayload(request) && (request.payload === undefined || judged.has(request));
+  return replaced(entries, (request) => (isReady(request) ? request : undefined));
 }
 
 function replaced(entries: readonly Entry[], by: (request: Request) => Request | undefined): Entry[] {

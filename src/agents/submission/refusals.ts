@@ -13,14 +13,17 @@ export interface Refusal {
 /** The first mistake of each payload: thousands of requests may share one of 1 MiB, and are asked for in each pass. */
 const judged = new WeakMap<object, PayloadProblem | 'good'>();
 
-/** Why a request can never get a worker of this queue; undefined where it can. */
+/** Why a request can never get a worker, its payload aside; undefined where it can. */
+export function whyMalformed(request: unknown): Reason | undefined {
+  const wrong = whatIsWrong(request);
+  return wrong === undefined ? undefined : { code: 'request-refused', message: wrong };
+}
+
+/** Why no worker of this queue can have the payload of a request; undefined where one can, and where it follows. */
 export function whyRefused(
-  request: unknown,
+  { payload }: Pick<Request, 'payload'>,
   { config, payload: given }: Pick<QueueRuntime, 'config' | 'payload'>,
 ): Reason | undefined {
-  const wrong = whatIsWrong(request);
-  if (wrong !== undefined) return { code: 'request-refused', message: wrong };
-  const { payload } = request as Request;
   if (payload === undefined) return undefined;
   const problem = problemOf(payload);
   if (problem !== undefined) return { code: problem.code, message: problem.message };

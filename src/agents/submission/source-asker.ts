@@ -1,6 +1,6 @@
 import type { Log, Request, Source, SourceQueue } from '../../plugins/contracts/index.ts';
 import type { OriginStore } from '../../store/origins.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, givingWay } from '../../util/clock.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -8,9 +8,16 @@ import type { Emit } from '../events.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { QueueRuntime, QueueSource } from '../queue-runtime.ts';
 import { type Answered, hasOrigin, readAnswer } from './check-wanted.ts';
-import { type Entry, entriesOf, keyOf, partOfSlot } from './entries.ts';
-import { type Refusal, summaryOf, whyRefused } from './refusals.ts';
-import { type Brought, type BroughtRequest, lacksPayload, namedIn, partsOf } from './payloads.ts';
+import { type Entry, entriesOf, keyOf, partOfSlot, withoutOrigins } from './entries.ts';
+import { type Refusal, summaryOf, whyMalformed, whyRefused } from './refusals.ts';
+import {
+  type Brought,
+  type BroughtRequest,
+  type JudgedRequests,
+  lacksPayload,
+  namedIn,
+  partsOf,
+} from './payloads.ts';
 import type { Waiting } from './why-waiting.ts';
 import { scaleDemand } from './worker-maker.ts';
 
@@ -55,8 +62,12 @@ interface Remembered {
   known: boolean;
   readonly request: unknown;
   readonly refusal: Reason | undefined;
-  /** Whether a payload that followed was refused, also one of an earlier request of this origin. */
+  /** Whether its payload was refused, also one of an earlier request of this origin. */
   readonly hadWrongPayload: boolean;
+}
+
+interface Named extends Judged {
+  readonly kind: string;
 }
 
 /** Asks the sources of one queue what they want, and leaves out what cannot or must not get a worker. */
@@ -78,11 +89,12 @@ export class SourceAsker {
   async ask(): Promise<Wanted> {
     const { config, requirements, sources } = this.#runtime;
     const { mapType, runMode } = config.options;
+    const { wholeSlots = false } = config.worker;
     const asked = new Map(sources.map((source) => [source, this.#askedOf(source)]));
     this.#asked = new Map([...asked].map(([{ kind }, one]) => [kind, one]));
     const parts = await Promise.all(
       [...asked].map(([{ own, options }, one]) =>
-        one.ask({ name: config.name, requirements, own, options, mapType, runMode }),
+        one.ask({ name: config.name, requirements, wholeSlots, own, options, mapType, runMode }),
       ),
     );
     return {
@@ -95,6 +107,49 @@ export class SourceAsker {
       refused: parts.flatMap(({ refused }) => refused),
       beyond: new Map(parts.flatMap(({ kind, beyond }) => (beyond > 0 ? [[kind, beyond] as const] : []))),
       again: parts.some(({ again }) => again),
+    };
+  }
+
+  /**
+   * Looks at payloads that are there: at those of workers that are about to be made and at no others, since thousands may wait that are
+   * long. Where some are refused, those behind them have their room.
+   * @param letThrough entries as far as the limits let them through
+   */
+  async judge(
+    entries: readonly Entry[],
+    letThrough: (entries: readonly Entry[]) => readonly Entry[],
+  ): Promise<JudgedRequests> {
+    const giveWay = givingWay(this.#parts.clock);
+    const judged = new Set<Request>();
+    const refusals: Named[] = [];
+    let left = entries;
+    let isNews = false;
+    for (let open = letThrough(left); ; open = letThrough(left)) {
+      const due = named(open).filter(({ request }) => !judged.has(request));
+      if (due.length === 0) break;
+      // Each round goes over all that wait: where many are refused, it looks at twice as many as the one before.
+      const further = due.length < refusals.length ? named(left) : [];
+      const others = further.filter(({ request }) => !judged.has(request)).slice(0, refusals.length);
+      const refused = new Set<string>();
+      for (const { kind, request } of [...due, ...others]) {
+        if (judged.has(request)) continue;
+        judged.add(request);
+        const found = this.#asked.get(kind)?.judge(request);
+        await giveWay();
+        if (found === undefined) continue;
+        refused.add(keyOf(kind, request.origin));
+        refusals.push({ kind, ...found });
+        isNews ||= found.isNews;
+      }
+      left = withoutOrigins(left, refused);
+    }
+    return {
+      judged,
+      refused: refusals.map(({ kind, request, reason }) => ({ kind, requests: [request], reason })),
+      reasons: [...Map.groupBy(refusals, ({ kind }) => kind)].flatMap(([kind, some]) =>
+        summaryOf(kind, some),
+      ),
+      isNews,
     };
   }
 
@@ -133,6 +188,11 @@ export class SourceAsker {
     const keys = origins.map(({ uid, index }) => ({ uid, index }));
     this.#parts.events.emit('originsKnown', { kind, origins: keys });
   }
+}
+
+interface Judged extends Refusal {
+  readonly request: Request;
+  readonly isNews: boolean;
 }
 
 /** The share of one source in what a queue wants. */
@@ -196,6 +256,12 @@ class AskedSource {
     }
   }
 
+  /** @returns why no worker can have the payload of a request, and whether that is new; undefined where one can */
+  judge(request: Request): Judged | undefined {
+    const reason = whyRefused(request, this.#runtime);
+    return reason && { request, reason, isNews: this.#refuse(request, reason) };
+  }
+
   async bring(requests: readonly Request[]): Promise<Brought> {
     const kind = this.#kind;
     const begun = this.#parts.clock.monotonic();
@@ -220,8 +286,10 @@ class AskedSource {
     }
     const outcomes = new Map<Request, BroughtRequest>();
     const refusals: (Refusal & { readonly request: Request })[] = [];
+    const giveWay = givingWay(this.#parts.clock);
     let isNews = false;
     for (const request of requests) {
+      await giveWay();
       const payload = (payloads as ReadonlyMap<Request, Request['payload']>).get(request);
       const complete = payload === undefined ? undefined : { ...partsOf(request), payload };
       const reason = complete === undefined ? undefined : whyRefused(complete, this.#runtime);
@@ -285,7 +353,7 @@ class AskedSource {
     let takers = 0;
     for (const request of requests) {
       if (!hasOrigin(request)) {
-        refusals.push({ request, reason: whyRefused(request, this.#runtime) ?? unnamed });
+        refusals.push({ request, reason: whyMalformed(request) ?? unnamed });
         continue;
       }
       const key = keyOf(kind, request.origin);
@@ -295,20 +363,14 @@ class AskedSource {
       } else if (before?.known === true) memory.set(key, before);
       else if (takers >= mostRequests) beyond++;
       else {
-        const remembered = before?.request === request ? before : this.#look(request, before);
+        const remembered = before?.request === request ? before : look(request, before);
         memory.set(key, remembered);
         candidates.push(remembered);
-        if (remembered.refusal === undefined) takers++;
+        if (remembered.refusal === undefined && !remembered.hadWrongPayload) takers++;
       }
     }
     this.#memory = memory;
     return { candidates, refusals, beyond };
-  }
-
-  #look(request: unknown, before: Remembered | undefined): Remembered {
-    const asked = before?.asked ?? false;
-    const hadWrongPayload = before?.hadWrongPayload ?? false;
-    return { asked, known: false, request, refusal: whyRefused(request, this.#runtime), hadWrongPayload };
   }
 
   /** One question for all new origins; @returns how many were known. */
@@ -352,6 +414,18 @@ class AskedSource {
     const kind = this.#kind;
     return { kind, entries: [], reasons: [], standing: [reason], refused: [], beyond: 0, again: false };
   }
+}
+
+/** A request that the source asks for the first time, or asks for anew. */
+function look(request: unknown, before: Remembered | undefined): Remembered {
+  const asked = before?.asked ?? false;
+  const hadWrongPayload = before?.hadWrongPayload ?? false;
+  return { asked, known: false, request, refusal: whyMalformed(request), hadWrongPayload };
+}
+
+/** All named workers of entries, in their order. */
+function named(entries: readonly Entry[]) {
+  return entries.flatMap((entry) => namedIn(entry).map((request) => ({ kind: entry.kind, request })));
 }
 
 const unnamed: Reason = { code: 'request-refused', message: 'a request has no origin' };

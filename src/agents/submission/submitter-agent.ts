@@ -9,7 +9,7 @@ import { keyOf, withoutOrigins } from './entries.ts';
 import { IntentRecorder, type Recorded, type RecorderParts } from './intend.ts';
 import { type LimitOptions, type LimitParts, QueueLimits } from './limit.ts';
 import { concludePass, type Conclusion, type Pass } from './pass.ts';
-import { type Brought, complete, completed } from './payloads.ts';
+import { complete, completed, type Refused } from './payloads.ts';
 import { PreflightLog } from './preflight-log.ts';
 import { IntentSettler, type SettlerParts } from './settle.ts';
 import { type AskerParts, SourceAsker, type Wanted } from './source-asker.ts';
@@ -102,21 +102,32 @@ export class SubmitterAgent {
     const asked = this.#sources();
     const asking = await this.#asker.ask();
     if (asking.entries.length === 0) return this.#wantNothing(asking, closed);
-    const first = applyLimits(asking.entries, await this.#limits.look(asking.entries));
-    if (total(first.groups) === 0) return this.#conclude({ wanted: asking, first });
+    const limits = await this.#limits.look(asking.entries);
+    const allowed = applyLimits(asking.entries, limits);
+    if (total(allowed.groups) === 0) return this.#conclude({ wanted: asking, first: allowed });
 
     const preflight = await this.#askBackend();
+    const roomOnly = [...limits, backendLimiter(preflight)];
+    const judged = await this.#asker.judge(asking.entries, (some) => applyLimits(some, roomOnly).groups);
+    // Those behind them have their room in this pass already.
+    const isNews = judged.isNews && asking.beyond.size > 0;
+    const toServe = withRefused(asking, { ...judged, isNews });
+    if (toServe.entries.length === 0) return this.#wantNothing(toServe, closed);
+    const first = applyLimits(toServe.entries, limits);
     // Payloads of workers that the backend has no room for are not brought.
     const brought = await this.#asker.bring(applyLimits(first.groups, [backendLimiter(preflight)]).groups);
-    const wanted = withRefused(asking, brought);
-    const toMake = completed(first.groups, brought);
+    // Where some did not come, others have their room.
+    const came = completed(first.groups, brought);
+    const last = await this.#asker.judge(came, (some) => applyLimits(some, roomOnly).groups);
+    const wanted = withRefused(withRefused(toServe, brought), last);
+    const toMake = withRefused({ ...wanted, entries: came }, last).entries;
     const { final, recorded } = await this.#limits.exclusively(async () => {
-      const limits = [...(await this.#limits.lookAgain(wanted.entries)), backendLimiter(preflight)];
+      const limitsNow = [...(await this.#limits.lookAgain(wanted.entries)), backendLimiter(preflight)];
       // A source that was made anew meanwhile has not counted these: it would ask for others in their place, and both would come.
       const now = this.#sources();
       const standing = toMake.filter(({ kind }) => now.get(kind) === asked.get(kind));
-      const final = applyLimits(standing, limits);
-      const groups = complete(final.groups);
+      const final = applyLimits(standing, limitsNow);
+      const groups = complete(final.groups, last.judged);
       if (total(groups) === 0 || this.#runtime.replaced === true) return { final, recorded: nothing };
       const recorded = await this.#recorder.record(groups);
       this.#limits.intentsRecorded(recorded.workers.length);
@@ -186,7 +197,7 @@ export class SubmitterAgent {
 }
 
 /** A request whose payload was refused counts as one that is refused at once; others have its room in a pass that is due now. */
-function withRefused(wanted: Wanted, { refused, reasons, isNews }: Brought): Wanted {
+function withRefused(wanted: Wanted, { refused, reasons, isNews }: Refused): Wanted {
   const keys = refused.flatMap(({ kind, requests }) => requests.map(({ origin }) => keyOf(kind, origin)));
   return {
     ...wanted,

@@ -89,6 +89,7 @@ const secrets: Schema = {
         type: 'array',
         maxItems: 50,
         description: 'These keys alone.',
+        'x-kubernetes-list-type': 'set',
         items: { type: 'string', maxLength: 253 },
       },
       optional: { type: 'boolean', description: 'A Secret or key that is not there is no mistake.' },

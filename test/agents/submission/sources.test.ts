@@ -7,6 +7,7 @@ import type { Request, Source, WorkerToStart } from '../../../src/plugins/contra
 import type { OriginKey } from '../../../src/worker/news.ts';
 import type { Payload, PayloadPart } from '../../../src/worker/payload.ts';
 import type { Reason } from '../../../src/worker/reason.ts';
+import { type Clock, nextTurn } from '../../../src/util/clock.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { namedWorker } from '../../support/named-workers.ts';
 import { requirements } from '../../support/samples.ts';
@@ -67,7 +68,11 @@ describe('sources of a queue', () => {
   function agentOf(
     sources: readonly QueueSource[],
     options: Readonly<Record<string, unknown>> = {},
-    { payload, name = 'Q' }: { payload?: readonly PayloadPart[]; name?: string } = {},
+    {
+      payload,
+      name = 'Q',
+      clock = parts.clock,
+    }: { payload?: readonly PayloadPart[]; name?: string; clock?: Clock } = {},
   ): SubmitterAgent {
     queue = new ScriptedQueue(parts, { maxWorkers: 100, nQueueLimitWorker: 100, ...options }, { name });
     queue.submit = (worker) => {
@@ -83,7 +88,7 @@ describe('sources of a queue', () => {
     const calls = new PluginCalls({ clock: parts.clock, pluginTimeout: 5000, giveUp: giveUp.signal });
     return new SubmitterAgent(
       runtime,
-      { ...parts.context, calls },
+      { ...parts.context, calls, clock },
       {
         maxNewWorkers: 100_000,
         cycle: 9000,
@@ -276,6 +281,21 @@ describe('sources of a queue', () => {
       const agent = agentOf([queueSource('toy', source)]);
       const due = [await agent.pass(), await agent.pass(), await agent.pass()];
       expect(due).to.deep.equal([0, undefined, undefined]);
+    });
+
+    it('leave their room to others whose payloads are looked at first: none that was not is sent', async () => {
+      const [wrong, good]: readonly Payload[] = [{ argv: [''] }, { argv: ['true'] }];
+      const behind = requests(8).slice(2);
+      const own = behind.map((one, at) => ({ ...one, payload: at < 2 ? wrong : good }));
+      const { source } = bringing([...follow(2), ...own] as readonly Request[], () => new Map());
+      const agent = agentOf([queueSource('toy', source)]);
+      queue.preflight = async () => ({
+        problems: [],
+        room: { workers: 2, reason: { code: 'room', message: 'm' } },
+      });
+      await agent.pass();
+      expect(origins()).to.deep.equal(['toy job 4', 'toy job 5']);
+      expect([2, 3].map((index) => whyWaits(index))).to.deep.equal(['payload-wrong', 'payload-wrong']);
     });
 
     it('and that fail to bring them are not asked for a while, and the others are served', async () => {
@@ -553,21 +573,56 @@ describe('sources of a queue', () => {
       expect(whyWaits(9999)).to.equal('max-workers');
     });
 
-    it('flood a queue with requests that are refused: those behind them are served', async () => {
+    it('flood a queue with requests that are refused: those behind them are served in a pass that is due at once', async () => {
       const refused = requests(mostRequests, { payload: { argv: ['true'] } });
       const agent = agentOf(
         [queueSource('toy', wanting([...refused, ...requests(1, {}, 'plain')]))],
         {},
         { payload: ['values'] },
       );
-      await agent.pass();
+      expect(await agent.pass()).to.equal(0);
+      expect(await agent.pass()).to.equal(undefined);
       expect(origins()).to.deep.equal(['toy plain 0']);
+    });
+
+    it('hole 8: ask with long payloads: those are looked at for which there is room, and others have their turn meanwhile', async () => {
+      const looked: number[] = [];
+      const payloadOf = (index: number): Payload => {
+        if (!looked.includes(index)) looked.push(index);
+        return index % 2 === 0 ? { argv: [''] } : { argv: ['true'] };
+      };
+      const some = requests(1000).map((request) => ({
+        ...request,
+        get payload() {
+          return payloadOf(request.origin.index);
+        },
+      }));
+      // Each look takes its time.
+      let time = 0;
+      const clock = {
+        now: () => time,
+        monotonic: () => (time += 15),
+        sleep: parts.clock.sleep.bind(parts.clock),
+      };
+      const agent = agentOf([queueSource('toy', wanting(some))], { maxWorkers: 4 }, { clock });
+      let turns = 0;
+      let isOver = false;
+      const others = async () => {
+        for (; !isOver; turns++) await nextTurn();
+      };
+      const busy = others();
+      await agent.pass();
+      isOver = true;
+      await busy;
+      expect(origins()).to.deep.equal(['toy job 1', 'toy job 3', 'toy job 5', 'toy job 7']);
+      expect(looked.length, 'payloads that were looked at').to.be.below(20);
+      expect(turns, 'turns of others').to.be.greaterThan(4);
     });
 
     it('ask for one payload in many requests, new ones in each pass: it is judged once', async () => {
       let reads = 0;
       const payload = new Proxy<Payload>(
-        { argv: ['true'] },
+        { argv: [''] },
         {
           ownKeys: (of) => {
             reads++;
@@ -580,7 +635,8 @@ describe('sources of a queue', () => {
         groups: [],
         reasons: [],
       }));
-      const agent = agentOf([queueSource('toy', source)], { maxWorkers: 0 });
+      const agent = agentOf([queueSource('toy', source)], { maxWorkers: 3 });
+      // Refused, so that no worker takes its room.
       for (let pass = 0; pass < 3; pass++) await agent.pass();
       expect(reads).to.equal(1);
     });

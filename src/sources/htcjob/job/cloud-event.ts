@@ -1,5 +1,6 @@
 import type { SourceHttpRequest } from '../../../plugins/contracts/index.ts';
 import { isObject } from '../../../util/json.ts';
+import { shown } from '../../../worker/origin.ts';
 
 /** A CloudEvent as far as thresher needs it. Source: CloudEvents 1.0.2, HTTP protocol binding. */
 export interface CloudEvent {
@@ -64,8 +65,4 @@ function jsonOf(body: Uint8Array): { readonly ok: true; readonly value: unknown 
   } catch {
     return { ok: false };
   }
-}
-
-function shown(value: unknown): string {
-  return value === undefined ? 'undefined' : JSON.stringify(value).slice(0, 80);
 }

@@ -4,7 +4,14 @@ import { ThresherError } from '../../../worker/errors.ts';
 import { ofShells, payloadBounds, payloadProblems, quoted } from '../../../worker/payload-check.ts';
 import type { Payload, PayloadFile } from '../../../worker/payload.ts';
 import type { JobMaker, JobToMake } from '../job-maker.ts';
-import type { EnvVariable, HtcJobSpec, Runtime, SpecProblem } from '../../../clients/htcjob/resource.ts';
+import {
+  type EnvVariable,
+  type HtcJobSpec,
+  type Runtime,
+  type SecretReference,
+  type SpecProblem,
+  wordsOf,
+} from '../../../clients/htcjob/resource.ts';
 import { sizeProblems } from '../needs.ts';
 import { outputProblems } from '../output/place.ts';
 import { jobScripts } from './scripts.ts';
@@ -37,8 +44,9 @@ interface Shared {
   /** Where on the machine an image that is a path must be; "-" for others. */
   readonly place: string;
   readonly command: readonly string[];
-  /** "NAME=VALUE" each. */
-  readonly variables: readonly string[];
+  /** "NAME=VALUE" each, by names of their own. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly variableCount: number;
   readonly files: readonly PayloadFile[];
   readonly submit: Payload['submit'];
 }
@@ -60,6 +68,7 @@ export class ImageJobs implements JobMaker {
       ...imageProblems(script.image, runtime, this.#context.imagePaths ?? []),
       ...commandProblems(script.command),
       ...variableProblems(env),
+      ...secretProblems(spec.secrets),
       ...sizeProblems(spec.requests),
       ...outputProblems(spec, this.#context.outputBytes !== undefined),
       ...readSubmitCommands(htcopts, this.#context.submitCommands).problems.map(({ message }) =>
@@ -88,18 +97,20 @@ export class ImageJobs implements JobMaker {
     const { uid, name } = metadata;
     const shared = this.#shared.get(resource) ?? this.#sharedOf(resource, secrets);
     this.#shared.set(resource, shared);
-    const { image, place, command, variables, files, submit } = shared;
+    const { image, place, command, variables, variableCount, files, submit } = shared;
     return {
       // For templates that name it: HTCondor's container universe runs the whole worker in it.
       values: { image: spec.script.image },
       files: events === undefined ? files : [...files, eventFile(resource, index, events.key)],
-      argv: [
-        ...['./run.sh', spec.runtime ?? usual, image, place, String(number)],
-        ...[String(variables.length), String(binds.length), ...binds, ...command],
-      ],
+      // Of a command of 50,000 words this is the quick way.
+      argv: ['./run.sh', spec.runtime ?? usual, image, place, String(number)].concat(
+        [String(variableCount), String(binds.length)],
+        binds,
+        command,
+      ),
       env: {
         JOB_NAME: name,
-        ...Object.fromEntries(variables.map((variable, at) => [`HTCJOB_VARIABLE_${at}`, variable])),
+        ...variables,
         ...(events !== undefined && { HTCJOB_EVENTS_URL: events.url, HTCJOB_EVENT_ID: `${uid}.${index}` }),
         // The runner counts blocks of the disk.
         ...(spec.output !== undefined && { HTCJOB_OUTPUT_BLOCKS: String(Math.ceil(outputBytes / 512)) }),
@@ -133,8 +144,11 @@ export class ImageJobs implements JobMaker {
     return {
       image: imageOf(script.image, runtime),
       place: placeOfImage(script.image, imagePaths) ?? '-',
-      command: commandOf(script.command),
-      variables: env.map(({ name, value }) => `${name}=${value}`),
+      command: wordsOf(script),
+      variables: Object.fromEntries(
+        env.map(({ name, value }, at) => [`HTCJOB_VARIABLE_${at}`, `${name}=${value}`]),
+      ),
+      variableCount: env.length,
       files: [
         scripts.run,
         { name: 'script.sh', mode: 0o755, content: Buffer.from(script.source).toString('base64') },
@@ -167,11 +181,6 @@ const longestCommand = 100_000;
 /** Mistakes that are told of one HTCJob. */
 const mostProblems = 20;
 
-/** A list is a program with its arguments, and a text is split at blanks. */
-function commandOf(command: HtcJobSpec['script']['command']): readonly string[] {
-  return typeof command === 'string' ? command.split(/\s+/).filter((word) => word !== '') : command;
-}
-
 /** The schema lets any value through: a CRD cannot say "a text or a list of texts". */
 function commandProblems(command: unknown): readonly SpecProblem[] {
   const at = '/spec/script/command';
@@ -185,7 +194,7 @@ function commandProblems(command: unknown): readonly SpecProblem[] {
     ];
   if (command.length > longestCommand)
     return [problem(at, `the command has more than ${longestCommand} characters, or words`)];
-  return commandOf(command).length > 0 ? [] : [problem(at, 'the command is empty; write a program')];
+  return wordsOf({ command }).length > 0 ? [] : [problem(at, 'the command is empty; write a program')];
 }
 
 /** The image as apptainer names it: a path, an address, or the name of an image in a registry of Docker. */
@@ -258,6 +267,24 @@ function variableProblems(env: readonly EnvVariable[]): SpecProblem[] {
     first.add(name);
     return value.includes('\0') ? [problem(at, `the value of ${shown} has a NUL character`)] : [];
   });
+}
+
+/** The file of a key is there once: a few bytes would ask for one large Secret very many times. */
+function secretProblems(secrets: readonly SecretReference[] = []): readonly SpecProblem[] {
+  const twice = (all: readonly string[]) => all.find((one, at) => all.indexOf(one) < at);
+  const name = twice(secrets.map((secret) => secret.name));
+  return [
+    ...(name === undefined
+      ? []
+      : [problem('/spec/secrets', `the Secret ${quoted(name)} is there twice; keep one of them`)]),
+    ...secrets.flatMap((secret, index) => {
+      const key = twice(secret.keys ?? []);
+      const at = `/spec/secrets/${index}/keys`;
+      return key === undefined
+        ? []
+        : [problem(at, `the key ${quoted(key)} is there twice; keep one of them`)];
+    }),
+  ];
 }
 
 function secretFiles({ metadata, spec }: Resource, known: JobToMake['secrets']): readonly PayloadFile[] {
