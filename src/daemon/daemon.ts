@@ -446,6 +446,7 @@ export class Daemon {
         queues: () => runningQueues.names,
         queuesOf: (source) => runningQueues.queuesOf(source),
         reasonsOf: (queue) => runningQueues.reasonsOf(queue),
+        unlistedOf: (queue) => runningQueues.unlistedOf(queue),
         wakeSubmitter: (queue) => {
           this.#loops.wake('submit', queue);
         },

@@ -68,7 +68,7 @@ export async function importHtcJobs(
     signal,
   );
   const choices = { factory: factoryId, namespace: options.namespace, unreported: options.unreported };
-  const plans = planImport(rows, await reader.list(undefined, signal), seen, choices);
+  const plans = planImport(rows, await reader.listStored(undefined, signal), seen, choices);
   if (options.dryRun) return plans.map((plan) => ({ plan, trouble: undefined }));
   const harvesterId = harvesterIdOf(settings.values.master);
   const mark = async ({ metadata }: HtcJob, job: PlannedJob, seenJob: ForeignJob) => {
@@ -113,7 +113,7 @@ async function carryOut(first: Plan, { reader, mark, again }: Steps, signal: Abo
     } catch (error) {
       if (!isKubernetesError(error, 'kubernetes-conflict') || tries >= mostTries) throw error;
       const { namespace, name, uid }: HtcJob['metadata'] = plan.resource.metadata;
-      const now: HtcJob = await reader.one(`${namespace}/${name}`, signal);
+      const now: HtcJob = await reader.oneStored(`${namespace}/${name}`, signal);
       plan = now.metadata.uid === uid ? again(now, plan) : undefined;
     }
   }

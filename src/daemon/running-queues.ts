@@ -359,6 +359,19 @@ export class RunningQueues {
     return this.#reports.reasonsOf(queue);
   }
 
+  /**
+   * Why workers of a queue may live that have no row, if so: one of its connections was not listed since the start, or a mistake keeps the
+   * queue from running. No listing adopts workers of a queue that is not in the file any more.
+   */
+  unlistedOf(queue: string): Reason | undefined {
+    const own = this.runtimes.filter(({ config }) => config.name === queue);
+    const reasons = own.flatMap(({ connected }) =>
+      [...connected.values()].map((one) => one.connection.unlisted),
+    );
+    if (own.length > 0) return reasons.find((reason) => reason !== undefined);
+    return this.#readable && !this.#standing.has(queue) ? undefined : this.reasonsOf(queue)?.[0];
+  }
+
   /** Whether the configuration that a worker is followed with leads to where it is. */
   #leads(configId: number, placement: string): boolean {
     const current = this.runtimes.filter((runtime) => runtime.configId === configId);

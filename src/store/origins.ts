@@ -29,7 +29,12 @@ export interface OriginStore {
     since: Pick<Census, 'at' | 'upTo'>,
   ): Promise<ReadonlyMap<string, number>>;
   /**
-   * Ends these: asks for the end of living workers, and marks as withdrawn the origins without one. One transaction.
+   * Withdraws those without a worker, and leaves the others alone, also one whose worker comes to light later: after the loss of the
+   * database the listing of its backend adopts it.
+   */
+  withdraw(kind: string, origins: readonly OriginKey[], at: number): Promise<void>;
+  /**
+   * Ends these: asks for the end of living workers, and withdraws the origins without one, whose workers are ended if they come to light later. One transaction.
    * @returns the workers whose end was asked for
    */
   end(

@@ -43,6 +43,7 @@ const statusOrNull: Column<WorkerStatus | null> = { type: 'text' };
 const generatedId: Column<Generated<number>> = { type: 'integer' };
 const newsWhat: Column<WorkerNews['what']> = { type: 'text' };
 const knownStatus: Column<KnownWorker['status']> = { type: 'text' };
+const spentStatus: Column<KnownWorker['status'] | 'dropped'> = { type: 'text' };
 
 export const workerColumns = {
   worker_id: integer,
@@ -225,7 +226,8 @@ export const spentOriginColumns = {
   queue: text,
   /** Its worker, whose row was deleted; null where it was withdrawn before it had one. */
   worker_id: integerOrNull,
-  status: knownStatus,
+  /** How its worker ended. `withdrawn`: it had none, and one that comes to light is ended; `dropped`: it had none, and such a one lives on. */
+  status: spentStatus,
   end_time: integerOrNull,
   /** When the worker was swept, or the origin withdrawn. */
   time: integer,

@@ -176,6 +176,16 @@ describe('the queues that run', () => {
     expect(runningQueues.runtimes.filter(({ replaced }) => replaced === true)).to.deep.equal([]);
   });
 
+  it('says of which queue workers may live that have no row: until its backend was listed, and while a mistake keeps it from running', async () => {
+    await runningQueues.begin(
+      await read({ A: {}, B: { common: { place: 'there' } }, C: { maxWorkers: 'x' } }),
+    );
+    const codes = () => ['A', 'B', 'C', 'D'].map((queue) => runningQueues.unlistedOf(queue)?.code);
+    expect(codes()).to.deep.equal(['not-listed', 'not-listed', 'queue-refused', undefined]);
+    for (const { connected } of runningQueues.runtimes) connected.get('here')?.connection.listed();
+    expect(codes()).to.deep.equal([undefined, 'not-listed', 'queue-refused', undefined]);
+  });
+
   it('keeps its place in the file where the change of a queue is refused', async () => {
     await runningQueues.begin(await read({ A: {}, B: {}, C: {} }));
     await runningQueues.reload(await read({ A: { maxWorkers: '10' }, B: { maxWorkers: 5 }, C: {} }));

@@ -98,6 +98,29 @@ onEachDatabase('an origin that a source named', (database) => {
     expect(known?.worker).to.deep.include({ workerId: null, status: 'withdrawn', endTime: null });
   });
 
+  it('that was withdrawn without an end gets no worker, and one that comes to light later lives on', async () => {
+    await insert(namedWorker(1, 'a'));
+    await store.origins.withdraw('toy', [key('a'), key('b'), key('b'), key('c')], 40);
+    expect(await insert(namedWorker(2, 'b'), namedWorker(3, 'c'))).to.deep.equal([]);
+    const { recorded, ended } = await store.workers.adopt([namedWorker(4, 'b')], 'submitted', 41);
+    expect([[...recorded], [...ended]]).to.deep.equal([[4], []]);
+    const fates = await store.workers.byIds([1, 4]);
+    expect(fates.map(({ killTime }) => killTime)).to.deep.equal([null, null]);
+    expect(brief(await store.origins.find('toy', [key('a'), key('b'), key('c')]))).to.deep.equal([
+      ['known', 'a/0', 'Q', 1, 'pending'],
+      ['known', 'c/0', '', null, 'withdrawn'],
+      ['known', 'b/0', 'Q', 4, 'submitted'],
+    ]);
+  });
+
+  it('that is ended has a worker ended that comes to light later, whether it was withdrawn before or after', async () => {
+    await store.origins.withdraw('toy', [key('a')], 40);
+    await store.origins.end('toy', [key('a'), key('b'), key('b')], 'no more', 41);
+    await store.origins.withdraw('toy', [key('b')], 42);
+    const { ended } = await store.workers.adopt([namedWorker(1, 'a'), namedWorker(2, 'b')], 'submitted', 43);
+    expect([...ended]).to.have.members([1, 2]);
+  });
+
   it('has its living worker ended, once, and an ended one left alone', async () => {
     await insert(namedWorker(1, 'a'), namedWorker(2, 'b'), workerOf(3));
     await finish(2);

@@ -144,6 +144,7 @@ const calls: readonly (readonly [name: string, call: (store: Queries) => Promise
   ['origins.find', ({ origins }) => origins.find('toy', [{ uid: 't6', index: 0 }, { uid: 't7' }])],
   ['origins.unswept', ({ origins }) => origins.unswept('toy', 't6')],
   ['origins.end', ({ origins }) => origins.end('toy', [{ uid: 't9', index: 0 }], 'x', 30)],
+  ['origins.withdraw', ({ origins }) => origins.withdraw('toy', [{ uid: 't10', index: 0 }], 30)],
   [
     'workers.insert where a source listens',
     ({ news, workers }) => {

@@ -201,6 +201,12 @@ export class Ledger {
     return asked.length;
   }
 
+  /** Withdraws those of these origins that have no worker; a worker of one lives on, also one that comes to light later. */
+  async withdrawOrigins(kind: string, origins: readonly OriginKey[]): Promise<void> {
+    await this.#guard(this.#store.origins.withdraw(kind, origins, this.#clock.now()));
+    this.#tellNews();
+  }
+
   /** Lets the traces of the ended workers of this `uid` be removed now; @returns how many live, or have left something. */
   async discard(kind: string, uid: string, isUnwanted: boolean): Promise<number> {
     const left = await this.#guard(this.#store.origins.unswept(kind, uid));

@@ -69,15 +69,19 @@ export class Connection {
     return this.#note();
   }
 
+  /** Why workers may live here that have no row, if so: it was not listed since the start. */
+  get unlisted(): Reason | undefined {
+    if (this.#listed) return undefined;
+    const why =
+      this.#listTrouble === undefined
+        ? 'is being listed'
+        : `could not be listed: ${this.#listTrouble.message}`;
+    return { code: 'not-listed', message: `${this.name} ${why}` };
+  }
+
   /** Why nothing may be submitted here, if so. Unknown is never zero. */
   get closed(): Reason | undefined {
-    if (!this.#listed) {
-      const why =
-        this.#listTrouble === undefined
-          ? 'is being listed'
-          : `could not be listed: ${this.#listTrouble.message}`;
-      return { code: 'not-listed', message: `${this.name} ${why}` };
-    }
+    if (this.unlisted !== undefined) return this.unlisted;
     if (this.#trouble !== undefined) {
       return { code: 'status-unknown', message: `${this.name}: ${this.#trouble.message}` };
     }

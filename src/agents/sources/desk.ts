@@ -25,7 +25,7 @@ import type { WaitingBoard } from './waiting-board.ts';
 
 export interface DeskParts {
   readonly clock: Pick<Clock, 'now'>;
-  readonly ledger: Pick<Ledger, 'endOrigins' | 'discard' | 'whyLeft'>;
+  readonly ledger: Pick<Ledger, 'endOrigins' | 'withdrawOrigins' | 'discard' | 'whyLeft'>;
   readonly waiting: Pick<WaitingBoard, 'reason'>;
   readonly events: Emit;
   readonly store: {
@@ -41,6 +41,8 @@ export interface DeskParts {
   queuesOf(kind: string): ReturnType<Desk['ownQueues']>;
   /** Why a queue gets no more workers, as it was reported last; undefined where no such queue is known. */
   reasonsOf(queue: string): readonly Reason[] | undefined;
+  /** Why workers of a queue may live that have no row, if so. */
+  unlistedOf(queue: string): Reason | undefined;
   wakeSubmitter(queue: string): void;
   /** @throws ThresherError `no-log` */
   logsOf(worker: WorkerRecord): Promise<LogReader>;
@@ -48,8 +50,8 @@ export interface DeskParts {
   outputsOf(worker: WorkerRecord): Promise<OutputReader | undefined>;
 }
 
-/** Origins that one transaction ends. */
-const endedAtOnce = 1000;
+/** Origins that one transaction ends or withdraws. */
+const atOnce = 1000;
 
 /** The side of the daemon that one source works with: it sees the workers of its own kind alone. */
 export class SourceDesk implements Desk {
@@ -69,8 +71,15 @@ export class SourceDesk implements Desk {
   async end(origins: readonly OriginKey[], reason: string): Promise<void> {
     await this.#require(origins);
     // Between two transactions others get their turn.
-    for (let at = 0; at < origins.length; at += endedAtOnce)
-      await this.#parts.ledger.endOrigins(this.#kind, origins.slice(at, at + endedAtOnce), reason);
+    for (let at = 0; at < origins.length; at += atOnce)
+      await this.#parts.ledger.endOrigins(this.#kind, origins.slice(at, at + atOnce), reason);
+  }
+
+  /** @throws ThresherError `request-refused`, and those of the store */
+  async withdraw(origins: readonly OriginKey[]): Promise<void> {
+    await this.#require(origins);
+    for (let at = 0; at < origins.length; at += atOnce)
+      await this.#parts.ledger.withdrawOrigins(this.#kind, origins.slice(at, at + atOnce));
   }
 
   /** @throws ThresherError `request-refused`, and those of the store */
@@ -157,6 +166,11 @@ export class SourceDesk implements Desk {
     const waiting = parts.waiting.reason(queue, this.#kind, origin);
     const reason = waiting && reasonFromOutside(waiting);
     return reason === undefined ? [] : [reason];
+  }
+
+  unlisted(queue: string): Reason | undefined {
+    const why = this.#parts.unlistedOf(queue);
+    return why && reasonFromOutside(why);
   }
 
   queues(): readonly string[] {

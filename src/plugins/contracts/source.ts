@@ -48,6 +48,8 @@ export interface SourceQueue<Options = unknown> {
   readonly name: string;
   /** Needs of one worker by the queue's configuration. */
   readonly requirements: Requirements;
+  /** A worker takes all of a slot, whatever the resource type that is asked for. */
+  readonly wholeSlots?: boolean;
   /** Whether the queue names this source as its `demand`. */
   readonly own: boolean;
   /** Options of that section, as `queueConfig` left them; defaults where the queue names another source. */
@@ -71,9 +73,14 @@ export interface Desk {
   wake(queue: string): void;
   /**
    * Ends requests, in whatever state they are: one with a living worker gets its worker ended, one without a worker never gets
-   * one. When this returns it survives a crash. The ends come as news.
+   * one, and a worker of it that comes to light later is ended, too. When this returns it survives a crash. The ends come as news.
    */
   end(origins: readonly OriginKey[], reason: string): Promise<void>;
+  /**
+   * Takes requests back that have no worker: none of them ever gets one. It ends nothing: one whose worker was recorded meanwhile, or
+   * comes to light later (a lost database, a listing that adopts it), keeps it. When this returns it survives a crash.
+   */
+  withdraw(origins: readonly OriginKey[]): Promise<void>;
   /**
    * Nothing of the workers with this `uid` is needed any more: the traces of those that have ended (objects, spool, files) are removed
    * now, and not only after their keep time. Ask again until nothing is left: a restart forgets the wish.
@@ -119,6 +126,11 @@ export interface Desk {
   dropOutputs(workerIds: readonly number[]): Promise<void>;
   /** Why the queue gets no more workers; with an origin, why this request waits. Empty: nothing holds it back. */
   reasons(queue: string, origin?: OriginKey): readonly Reason[];
+  /**
+   * Why workers of this queue may live of which `find` and `discard` know nothing: its backend was not listed since the start, and a listing
+   * adopts them, as after the loss of the database. Before that, what is not there has not ended. Undefined: what lives there is known.
+   */
+  unlisted(queue: string): Reason | undefined;
   /** Queues that run now. */
   queues(): readonly string[];
   /** Those among them whose own source this is. */

@@ -155,12 +155,7 @@ export class CommandRunner {
         : await this.#try(
             given,
             () =>
-              this.#obey(
-                meant,
-                { id, madeUntil: Math.min(madeUntil(given), this.#meantUntil(given)) },
-                desk,
-                signal,
-              ),
+              this.#obey(meant, { id, meantUntil: this.#meantUntil(given, madeUntil(given)) }, desk, signal),
             signal,
           );
       if (outcome === undefined) continue;
@@ -209,15 +204,22 @@ export class CommandRunner {
     }
   }
 
-  /** ms UTC by our clock: later workers are not meant by a command that ends workers. */
-  #meantUntil({ creation_date: created }: PandaCommand): number {
+  /**
+   * Which workers are meant by a command that ends workers. Any server on the way may have told the time, and a wrong one: of its clock and ours
+   * the one counts by which the command is older.
+   * @param madeUntil ms UTC: no later one is meant in any case
+   */
+  #meantUntil({ creation_date: created }: PandaCommand, madeUntil: number): MeantUntil {
     const at = readPandaTime(created);
-    return at === undefined ? Infinity : at - (this.#parts.serverAhead()?.ahead ?? 0) + meantFor;
+    const until = at === undefined ? Infinity : at + meantFor;
+    const ahead = this.#parts.serverAhead()?.ahead ?? 0;
+    const [surely, perhaps] = [until - Math.max(0, ahead), until - ahead];
+    return { surely: Math.min(madeUntil, surely), perhaps: Math.min(madeUntil, perhaps) };
   }
 
   async #obey(
     command: ServerCommand,
-    { id, madeUntil }: { readonly id: number; readonly madeUntil: number },
+    { id, meantUntil }: { readonly id: number; readonly meantUntil: MeantUntil },
     desk: Desk,
     signal: AbortSignal,
   ): Promise<string> {
@@ -232,7 +234,7 @@ export class CommandRunner {
         return `no queue with runMode slave here serves ${site}`;
       }
       case 'kill':
-        return killed(command.filter, desk, host, { madeUntil, now: clock.now() });
+        return killed(command.filter, desk, host, { meantUntil, now: clock.now() });
       case 'kill-ids': {
         const ids = new Set(command.workerIds);
         const meant = (await desk.living()).filter(({ worker }) => ids.has(worker.workerId ?? 0));
@@ -269,12 +271,17 @@ export class CommandRunner {
   }
 }
 
-/** @param madeUntil ms UTC: workers that were made later are not meant */
+/** ms UTC by our clock: workers that were made later are not meant. Where the server's clock is behind, it is not known of some. */
+interface MeantUntil {
+  readonly surely: number;
+  readonly perhaps: number;
+}
+
 async function killed(
   filter: KillFilter,
   desk: Desk,
   host: string,
-  { madeUntil, now }: { readonly madeUntil: number; readonly now: number },
+  { meantUntil, now }: { readonly meantUntil: MeantUntil; readonly now: number },
 ): Promise<string> {
   const empty = emptyKeysOf(filter);
   if (empty.length > 0)
@@ -282,14 +289,18 @@ async function killed(
   // Read afresh: those that are pending, those of removed queues, and those whose news still wait are among them.
   const fitting = (await desk.living()).filter((news) => isMeant(news, filter, host));
   // A clock that ran ahead wrote times from the future, and was set right since: no worker was made after now.
-  const isBefore = ({ worker }: (typeof fitting)[number]) => Math.min(madeAt(worker), now) <= madeUntil;
-  const meant = fitting.filter(isBefore);
-  const spared = fitting.filter((news) => !isBefore(news));
+  const isBefore = ({ worker }: (typeof fitting)[number], until: number) =>
+    Math.min(madeAt(worker), now) <= until;
+  const meant = fitting.filter((news) => isBefore(news, meantUntil.surely));
+  const spared = fitting.filter((news) => !isBefore(news, meantUntil.surely));
   const outcome = await end(desk, meant, 'the PanDA server asked for its end');
   if (spared.length === 0) return outcome;
   const adopted = spared.filter(({ worker }) => isAdopted(worker)).length;
+  const unsure = spared.filter((news) => isBefore(news, meantUntil.perhaps)).length;
   const unknown = adopted === 0 ? '' : `; of ${adopted} it is known only that they were adopted later`;
-  return `${outcome}, and ${spared.length} others that fit are spared: they are younger than the command${unknown}`;
+  const behind =
+    unsure === 0 ? '' : `; ${unsure} may be older, since the server's clock shows an earlier time`;
+  return `${outcome}, and ${spared.length} others that fit are spared: they are younger than the command${unknown}${behind}`;
 }
 
 /** When a worker was made at the latest, ms UTC. An adopted one was there before, and the start that its backend names, if any, says so. */

@@ -72,8 +72,7 @@ export class PandaLink implements Source<PandaQueueOptions> {
     if (isOrdered(queue)) {
       const queues = desk.ownQueues().filter(isOrdered);
       const requests = orders.requestsOf(
-        name,
-        requirements,
+        { name, requirements, ...queue },
         queues.map((one) => one.name),
       );
       const reasons = whyNoOrder(site, orders.orderOf(site), statistician.lastOf(site), facts);

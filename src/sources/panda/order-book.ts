@@ -3,7 +3,7 @@ import type {
   Log,
   OriginKey,
   Request,
-  Requirements,
+  SourceQueue,
   WorkerNews,
 } from '../../plugins/contracts/index.ts';
 import type { PandaOrder } from '../../plugins/contracts/panda-status.ts';
@@ -47,6 +47,8 @@ export const latestOrder = 300_000;
 /** The order of a site that no queue serves any more is forgotten after so long, ms. */
 const forgottenAfter = 7 * 86_400_000;
 
+type OrderedQueue = Pick<SourceQueue, 'name' | 'requirements' | 'wholeSlots'>;
+
 /** The orders of the server, one for each site, as requests for named workers: each gets one, also through crashes. */
 export class OrderBook {
   readonly #parts: OrderBookParts;
@@ -70,14 +72,14 @@ export class OrderBook {
   }
 
   /** The requests of a queue that have no worker yet. */
-  requestsOf(queue: string, requirements: Requirements, queues: readonly string[]): Request[] {
+  requestsOf({ name: queue, requirements, wholeSlots }: OrderedQueue, queues: readonly string[]): Request[] {
     const { memory } = this.#parts;
     const site = computingSiteOf(queue);
     const requests: Request[] = [];
     for (const run of memory.orderOf(site)?.runs ?? []) {
       if (queueFor(run.type, site, queues) !== queue) continue;
       const { nCore: coreCount, minRamCount: maxRss } = requirements;
-      const shape = shapeOf(run.type, memory.types, { coreCount, maxRss });
+      const shape = shapeOf(run.type, memory.types, { coreCount, maxRss, wholeSlots });
       const groupId = `${run.uid}/${run.type}`;
       for (const origin of this.#open(run)) requests.push({ origin, requirements: shape, groupId });
     }
@@ -161,8 +163,9 @@ export class OrderBook {
     }));
     for (const run of lastRuns) this.#served.delete(run.uid);
     await this.#lookUp(runs, desk);
-    // A pass under way may still hold them: the database refuses a withdrawn one.
-    if (surplus.length > 0) await desk.end(surplus, 'a newer order of the PanDA server wants fewer workers');
+    // A pass under way may still hold them: the database refuses a withdrawn one. An order ends nothing: some may have got their workers
+    // just now, or have them without a row since the database was lost, and these live on.
+    if (surplus.length > 0) await desk.withdraw(surplus);
     for (const queue of desk.ownQueues()) if (computingSiteOf(queue.name) === site) desk.wake(queue.name);
     return this.#outcome(bounded, wanted);
   }

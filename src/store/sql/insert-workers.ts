@@ -49,8 +49,8 @@ export async function insertIntents(
 }
 
 /**
- * Records workers that live without a row, and asks for the end of those whose origin was withdrawn. Their payloads are not
- * taken from marks: a mark names a payload and never holds one.
+ * Records workers that live without a row, and asks for the end of those whose origin was ended: one that was merely dropped lets its
+ * worker live. Their payloads are not taken from marks: a mark names a payload and never holds one.
  */
 export async function insertAdopted(
   rows: FactoryRows,
@@ -99,7 +99,7 @@ async function record(
   return { recorded, kinds: await news.write(tx, 'added', kept) };
 }
 
-/** Asks for the end of those among these workers whose origin was withdrawn; @returns their ids. */
+/** Asks for the end of those among these workers whose origin was ended; @returns their ids. */
 async function endWithdrawn(
   tx: Kysely<Tables>,
   { dialect, instance }: FactoryRows,

@@ -163,18 +163,33 @@ export class SqlOriginStore implements OriginStore {
     reason: string,
     at: number,
   ): Promise<readonly { readonly workerId: number; readonly queue: string }[]> {
+    return this.#spend(kind, origins, 'withdrawn', at, (rows) => askForEnds(rows, kind, origins, reason, at));
+  }
+
+  async withdraw(kind: string, origins: readonly OriginKey[], at: number): Promise<void> {
+    await this.#spend(kind, origins, 'dropped', at, async () => []);
+  }
+
+  /** Withdraws those without a worker, after what `first` does in the same transaction. @returns what that gave */
+  async #spend<Row>(
+    kind: string,
+    origins: readonly OriginKey[],
+    status: 'withdrawn' | 'dropped',
+    at: number,
+    first: (rows: FactoryRows) => Promise<readonly Row[]>,
+  ): Promise<readonly Row[]> {
     if (origins.length === 0) return [];
-    const { asked, told } = await inTransaction(this.#rows.db, async (tx) => {
+    const { done, told } = await inTransaction(this.#rows.db, async (tx) => {
       const rows = { ...this.#rows, db: tx };
-      const asked = await askForEnds(rows, kind, origins, reason, at);
-      const withdrawn = await withdraw(rows, kind, origins, at);
-      if (!this.#news.hears(kind)) return { asked, told: false };
+      const done = await first(rows);
+      const withdrawn = await withdraw(rows, kind, origins, status, at);
+      if (!this.#news.hears(kind)) return { done, told: false };
       const news = withdrawn.map((origin) => withdrawalOf(rows.instance, kind, origin, at));
       await insertRows(tx, rows.dialect, 'news', news);
-      return { asked, told: news.length > 0 };
+      return { done, told: news.length > 0 };
     });
     if (told) this.#news.committed(new Set([kind]));
-    return asked;
+    return done;
   }
 }
 
@@ -246,11 +261,11 @@ async function spentOf(rows: FactoryRows, kind: string, origins: readonly Origin
   }));
 }
 
-/** A deleted row leaves only its end. */
+/** A deleted row leaves only its end. Sources know one word for what has no worker. */
 function spentWorker({ worker_id, status, end_time }: SpentOriginsTable): KnownWorker {
   return {
     workerId: worker_id,
-    status,
+    status: status === 'dropped' ? 'withdrawn' : status,
     computingSite: null,
     resourceType: null,
     jobType: null,
@@ -301,20 +316,29 @@ async function askForEnds(
   return result.rows.map(({ worker_id, queue }) => ({ workerId: worker_id, queue }));
 }
 
-/** Marks the origins without a worker as withdrawn; @returns those that were not spent before. */
+/**
+ * Marks the origins without a worker. `withdrawn` counts more than `dropped`, whichever came first. One that is given twice counts once:
+ * PostgreSQL changes no row twice in one statement. @returns those that were not so before
+ */
 async function withdraw(
   rows: FactoryRows,
   kind: string,
   origins: readonly OriginKey[],
+  status: 'withdrawn' | 'dropped',
   at: number,
 ): Promise<readonly OriginKey[]> {
-  const asked = askedRows(rows, origins);
+  const each = new Map(origins.map((origin) => [`${origin.index} ${origin.uid}`, origin]));
+  const asked = askedRows(rows, [...each.values()]);
+  const spent =
+    status === 'withdrawn'
+      ? sql`UPDATE SET status = 'withdrawn' WHERE spent_origins.status = 'dropped'`
+      : sql`NOTHING`;
   const result = await sql<OriginKey>`
     INSERT INTO spent_origins (instance, origin_kind, origin_uid, origin_index, queue, status, time)
-    SELECT ${rows.instance}, ${kind}, ${asked.column('uid')}, ${asked.column('index')}, '', 'withdrawn', ${at}
+    SELECT ${rows.instance}, ${kind}, ${asked.column('uid')}, ${asked.column('index')}, '', ${status}, ${at}
     FROM ${asked.from}
     WHERE NOT EXISTS (SELECT 1 FROM workers WHERE ${sameOrigin(rows, 'workers', kind, asked, true)})
-    ON CONFLICT (instance, origin_kind, origin_uid, origin_index) DO NOTHING
+    ON CONFLICT (instance, origin_kind, origin_uid, origin_index) DO ${spent}
     RETURNING origin_uid AS uid, origin_index AS "index"`.execute(rows.db);
   return result.rows;
 }

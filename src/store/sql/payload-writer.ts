@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { nextTurn } from '../../util/clock.ts';
 import type { Payload } from '../../worker/payload.ts';
 import type { WorkerToStart } from '../../worker/worker.ts';
 import type { Tables } from '../tables.ts';
@@ -7,7 +8,7 @@ import type { FactoryRows } from './open-database.ts';
 import { type Shares, sharesOf, type StoredFile, withoutShared } from './shared-contents.ts';
 
 /** Characters of payloads that one statement takes: one text of all payloads of a pass may be gigabytes. */
-const atOnce = 4_000_000;
+const atOnce = 1_000_000;
 
 /** A payload that no pending worker has. */
 export const unneeded = sql.raw(`NOT EXISTS (SELECT 1 FROM workers WHERE workers.instance = payloads.instance
@@ -59,6 +60,8 @@ export class PayloadWriter {
         characters += row.content.length + (row.secret?.length ?? 0);
         if (characters < atOnce) continue;
         await this.#insert(tx, rows);
+        // SQLite answers in the same turn, and one pass may write a hundred megabytes.
+        await nextTurn();
         rows = [];
         characters = 0;
       }

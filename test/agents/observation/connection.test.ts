@@ -29,7 +29,9 @@ describe('a connection', () => {
 
   it('is closed until it was listed and then shown', () => {
     expect(connection.closed).to.deep.equal({ code: 'not-listed', message: 'local:/pilots is being listed' });
+    expect(connection.unlisted).to.deep.equal(connection.closed);
     listed();
+    expect(connection.unlisted).to.equal(undefined);
     expect(connection.closed).to.deep.equal({
       code: 'status-unknown',
       message: 'local:/pilots has not shown its workers yet',

@@ -123,6 +123,21 @@ describe('the writer of observations, while a worker is being submitted', () => 
     expect(await written()).to.equal(10);
   });
 
+  it('tells of no end as written that the sweeper is to say', async () => {
+    const events = factoryEvents(log);
+    const told: number[] = [];
+    events.on('observationsWritten', ({ observations }) => {
+      told.push(...observations.map(({ workerId }) => workerId));
+    });
+    await ledger.intend([workerOf(3), workerOf(4)]);
+    await ledger.attemptAgain([3]);
+    await ledger.requestKill({ ids: [3, 4] }, 'test');
+    const own = new ObservationWriter(ledger, systemClock, log, events);
+    for (const id of [3, 4]) own.add(seen(id, { status: 'failed', nativeStatus: 'Failed', endTime: 1 }));
+    await own.flushed();
+    expect(told).to.deep.equal([4]);
+  });
+
   it('writes observations of other workers meanwhile', async () => {
     const clock = new ManualClock();
     const log = recordingLog();

@@ -37,6 +37,8 @@ describe('the desk of a source', () => {
       queues: () => ['Q'],
       queuesOf: (source) => [ownQueue(source)],
       reasonsOf: (queue) => (queue === 'NONE' ? undefined : [{ code: 'paused', message: queue }]),
+      unlistedOf: (queue) =>
+        queue === 'Q' ? undefined : { code: 'not-listed', message: 'api_key=0123456789abcdef01 was refused' },
       wakeSubmitter: (queue) => woken.push(queue),
       logsOf: async () => reader,
       outputsOf: async () => undefined,
@@ -108,6 +110,33 @@ describe('the desk of a source', () => {
     expect(parts.ledger.live.get(1)?.killed).to.equal(true);
     const late = workerOf(9, { origin: { kind: 'toy', uid: 'job', index: 9 } });
     expect([...(await parts.ledger.intend([late]))]).to.deep.equal([]);
+  });
+
+  it('withdraws what has no worker, and ends none, also of one whose worker comes to light later', async () => {
+    parts.store.news.listen(new Set(['toy']));
+    const kinds: string[] = [];
+    parts.events.on('newsWritten', (written) => kinds.push(...written.kinds));
+    const asked: number[] = [];
+    parts.events.on('killRequested', ({ workers }) => asked.push(...workers.map(({ workerId }) => workerId)));
+    const origins = [0, 8, 9].map((index) => ({ uid: 'job', index }));
+    await desk.withdraw(origins);
+    expect(kinds).to.deep.equal(['toy']);
+    const late = [8, 9].map((id) => workerOf(id, { origin: { kind: 'toy', uid: 'job', index: id } }));
+    expect([...(await parts.ledger.intend(late))]).to.deep.equal([]);
+    await parts.ledger.adopt(late.slice(1), 'submitted');
+    expect([1, 9].map((id) => parts.ledger.live.get(id)?.killed)).to.deep.equal([false, false]);
+    expect(asked).to.deep.equal([]);
+    // What is to end by a later word ends.
+    await desk.end(origins, 'a command');
+    expect(asked).to.have.members([1, 9]);
+    await parts.ledger.adopt(late.slice(0, 1), 'submitted');
+    expect(parts.ledger.live.get(8)?.killed).to.equal(true);
+    expect(await codeOf(desk.withdraw([{ uid: '', index: 0 }]))).to.equal('request-refused');
+  });
+
+  it('says of which queue not all workers are known, without secrets', () => {
+    expect(desk.unlisted('Q')).to.equal(undefined);
+    expect(desk.unlisted('R')).to.deep.equal({ code: 'not-listed', message: 'api_key=(hidden) was refused' });
   });
 
   it('ends nothing of another source', async () => {

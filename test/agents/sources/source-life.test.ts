@@ -7,6 +7,7 @@ import { recordingLog } from '../../support/samples.ts';
 const desk: Desk = {
   wake: () => undefined,
   end: async () => undefined,
+  withdraw: async () => undefined,
   discard: async () => 0,
   whyLeft: () => undefined,
   expectEnd: () => undefined,
@@ -22,6 +23,7 @@ const desk: Desk = {
   output: async () => undefined,
   dropOutputs: async () => undefined,
   reasons: () => [],
+  unlisted: () => undefined,
   queues: () => [],
   ownQueues: () => [],
   keepIdsAbove: async () => undefined,

@@ -51,6 +51,7 @@ describe('commands of the PanDA server at work', () => {
       queues: () => ['S'],
       queuesOf: () => [ownQueue('S', { runMode: 'slave' })],
       reasonsOf: () => [],
+      unlistedOf: () => undefined,
       wakeSubmitter: () => undefined,
       logsOf: () => Promise.reject(new Error('none')),
       outputsOf: async () => undefined,
@@ -324,14 +325,16 @@ describe('commands of the PanDA server at work', () => {
 
   for (const [title, clocks] of [
     ['', undefined],
-    [', though the clock of the server is an hour behind', -3_600_000],
+    [', though the clock of the server is a minute behind', -60_000],
     [', though the clock of the server is a minute ahead', 60_000],
   ] as const)
     it(`hole 4: KILL_WORKERS that waited at the server ends no worker that was made since${title}`, async () => {
       ahead = clocks;
       const created = new Date(parts.clock.now() + (clocks ?? 0)).toISOString();
       await parts.clock.advance(600_000);
-      await parts.ledger.intend([workerOf(9, { queue: 'S' })]);
+      await parts.ledger.intend([
+        workerOf(9, { queue: 'S', origin: { kind: 'panda', uid: 'new', index: 9 } }),
+      ]);
       given.push({
         command_id: 1,
         command: 'KILL_WORKERS',
@@ -341,6 +344,35 @@ describe('commands of the PanDA server at work', () => {
       await runner.poll(desk, signal);
       expect([killed(), parts.ledger.live.get(9)?.killed]).to.deep.equal([[1, 2, 3, 4], false]);
     });
+
+  for (const hours of [1, 24])
+    it(`KILL_WORKERS that waited ends no worker that was made since, though answers have a date that is ${hours} h behind`, async () => {
+      ahead = -hours * 3_600_000;
+      const kill = killOf(1, 0);
+      await parts.clock.advance(1_800_000);
+      await parts.ledger.intend([
+        workerOf(9, { queue: 'S', origin: { kind: 'panda', uid: 'new', index: 9 } }),
+      ]);
+      await parts.clock.advance(6 * 3_600_000);
+      await parts.ledger.intend([
+        workerOf(10, { queue: 'S', origin: { kind: 'panda', uid: 'new', index: 10 } }),
+      ]);
+      given.push(kill);
+      await runner.poll(desk, signal);
+      expect(killed()).to.deep.equal([1, 2, 3, 4]);
+      expect([9, 10].map((id) => parts.ledger.live.get(id)?.killed)).to.deep.equal([false, false]);
+      expect(runner.shown[0]?.outcome).to.equal(
+        `4 workers are asked to end, and 2 others that fit are spared: they are younger than the command; ${hours === 1 ? 1 : 2} may be older, since the server's clock shows an earlier time`,
+      );
+    });
+
+  it('KILL_WORKERS of a server whose clock is an hour behind spares the workers of that hour, and says so', async () => {
+    ahead = -3_600_000;
+    given.push(killOf(1, 3_600_000));
+    await runner.poll(desk, signal);
+    expect(killed()).to.deep.equal([]);
+    expect(runner.shown[0]?.outcome).to.match(/^0 workers .* 4 others .*; 4 may be older/);
+  });
 
   const killOf = (id: number, ago: number) => ({
     command_id: id,

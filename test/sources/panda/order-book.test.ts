@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { SourceDesk } from '../../../src/agents/sources/desk.ts';
+import type { Request } from '../../../src/plugins/contracts/index.ts';
 import { LinkMemory } from '../../../src/sources/panda/memory.ts';
 import { OrderBook } from '../../../src/sources/panda/order-book.ts';
 import { AgentParts } from '../../support/agent-context.ts';
@@ -19,8 +20,12 @@ describe('the orders of the PanDA server', () => {
   /** What the memory wrote last. */
   let written: string;
 
+  /** What happens while the memory is being written the next time. */
+  let meanwhile: (() => Promise<void>) | undefined;
+
   beforeEach(async () => {
     parts = await AgentParts.open();
+    meanwhile = undefined;
     queues = ['S'];
     woken = [];
     lastId = 0;
@@ -37,6 +42,7 @@ describe('the orders of the PanDA server', () => {
       queues: () => queues,
       queuesOf: () => queues.map((name) => ownQueue(name, { runMode: 'slave' })),
       reasonsOf: () => [],
+      unlistedOf: () => undefined,
       wakeSubmitter: (queue) => woken.push(queue),
       logsOf: () => Promise.reject(new Error('none')),
       outputsOf: async () => undefined,
@@ -49,6 +55,9 @@ describe('the orders of the PanDA server', () => {
     const made = new LinkMemory(
       memoryFor(async (now) => {
         written = now;
+        const happens = meanwhile;
+        meanwhile = undefined;
+        await happens?.();
       }),
     );
     if (text !== '') made.take(text);
@@ -63,22 +72,23 @@ describe('the orders of the PanDA server', () => {
       desk,
     );
   const asked = (queue = 'S') =>
-    orders.requestsOf(queue, requirements, queues).map(({ origin, requirements: needs }) => ({
+    orders.requestsOf({ name: queue, requirements }, queues).map(({ origin, requirements: needs }) => ({
       ...origin,
       type: needs?.resourceType,
     }));
   const typesOf = (queue = 'S') => asked(queue).map(({ type }) => type);
-  /** The first so many requests get their workers, and the orders hear of these or not. */
-  async function make(count: number, isHeard = true): Promise<void> {
-    const first = orders.requestsOf('S', requirements, queues).slice(0, count);
-    const workers = first.map(({ origin, requirements: needs }) =>
+  const workersFor = (requests: readonly Request[]) =>
+    requests.map(({ origin, requirements: needs }) =>
       workerOf(++lastId, {
         queue: 'S',
         origin: { kind: 'panda', ...origin },
         requirements: { ...requirements, ...needs },
       }),
     );
-    await parts.ledger.intend(workers);
+  /** The first so many requests get their workers, and the orders hear of these or not. */
+  async function make(count: number, isHeard = true): Promise<void> {
+    const first = orders.requestsOf({ name: 'S', requirements }, queues).slice(0, count);
+    await parts.ledger.intend(workersFor(first));
     if (isHeard) for (const news of await desk.find(first.map(({ origin }) => origin))) orders.heard(news);
   }
   /** The server takes statistics of all workers at this moment, long enough before its next order. */
@@ -140,7 +150,7 @@ describe('the orders of the PanDA server', () => {
   it('withdraw what is wanted no more, so that a pass under way cannot make it', async () => {
     await report();
     await take(1, { SCORE: 3 });
-    const late = orders.requestsOf('S', requirements, queues);
+    const late = orders.requestsOf({ name: 'S', requirements }, queues);
     await report();
     await take(2, { SCORE: 1 });
     expect(asked()).to.have.length(1);
@@ -149,6 +159,34 @@ describe('the orders of the PanDA server', () => {
     );
     expect((await parts.ledger.intend(workers)).size).to.equal(1);
   });
+
+  for (const what of ['after it, as after the loss of the database', 'while it is taken'])
+    it(`end no worker that is wanted no more and ${what === 'while it is taken' ? 'is recorded' : 'comes to light'} ${what}`, async () => {
+      await report();
+      await take(1, { SCORE: 5 });
+      const workers = workersFor(orders.requestsOf({ name: 'S', requirements }, queues));
+      await report();
+      if (what === 'while it is taken') {
+        meanwhile = async () => {
+          await parts.ledger.intend(workers);
+        };
+        await take(2, { SCORE: 1 });
+      } else {
+        await take(2, { SCORE: 1 });
+        await parts.ledger.adopt(workers, 'submitted');
+      }
+      const news = await desk.living();
+      expect(news.map(({ worker }) => worker.workerId)).to.deep.equal([1, 2, 3, 4, 5]);
+      const rows = await parts.store.workers.byIds([1, 2, 3, 4, 5]);
+      expect(rows.map(({ killReason }) => killReason)).to.deep.equal([null, null, null, null, null]);
+      expect([...parts.ledger.live.all()].filter(({ killed }) => killed)).to.deep.equal([]);
+      for (const one of news) orders.heard(one);
+      expect(asked()).to.deep.equal([]);
+      // They count, and a command ends them as it ends others.
+      expect(await take(3, { SCORE: 5 }, parts.clock.now())).to.match(/^0 new workers/);
+      await desk.end([news[4]?.origin ?? { uid: '', index: 0 }], 'KILL_WORKERS');
+      expect(parts.ledger.live.get(5)?.killed).to.equal(true);
+    });
 
   it('want fewer by the workers that the server had not heard of, whichever order made them', async () => {
     await report();
