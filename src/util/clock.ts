@@ -44,6 +44,43 @@ export function nextTurn(): Promise<void> {
   });
 }
 
+/** To be awaited between the parts of a long piece of work: others have their turn after each `ms` of it. */
+export function givingWay(clock: Pick<Clock, 'monotonic'>, ms = 20): () => Promise<void> {
+  let begun = clock.monotonic();
+  return async () => {
+    if (clock.monotonic() - begun < ms) return;
+    await nextTurn();
+    begun = clock.monotonic();
+  };
+}
+
+/**
+ * How long ago a time is that a clock wrote which may have been wrong then, or is now: what it was at the first look, and what has passed
+ * since by the monotonic clock, at most. So no wait is over early because a clock was behind, and is right by now.
+ */
+export class Age {
+  #time: number | undefined;
+  /** Monotonic ms of the time, at the earliest. */
+  #from = 0;
+
+  /** The time is of just now, whatever the clocks say. @param time ms UTC */
+  begin(time: number, monotonic: number): void {
+    this.#time = time;
+    this.#from = monotonic;
+  }
+
+  /**
+   * Another time than the last one begins anew.
+   * @param time ms UTC, as `now`
+   * @returns ms; negative for a time to come
+   */
+  of(time: number, now: number, monotonic: number): number {
+    const byWall = now - time;
+    if (this.#time !== time) this.begin(time, monotonic - Math.max(0, byWall));
+    return Math.min(byWall, monotonic - this.#from);
+  }
+}
+
 /** Whether a date of JavaScript can be of it, ms UTC. */
 export function isTime(ms: number): boolean {
   return !Number.isNaN(new Date(ms).getTime());

@@ -279,6 +279,11 @@ export function flawOf({ spec }: { readonly spec?: unknown }): string | undefine
     : `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
 }
 
+/** A list is a program with its arguments, and a text is split at blanks. */
+export function wordsOf({ command }: Pick<HtcJobScript, 'command'>): readonly string[] {
+  return typeof command === 'string' ? command.split(/\s+/).filter((word) => word !== '') : command;
+}
+
 function isListOfTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }

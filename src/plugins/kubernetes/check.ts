@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import { resolve } from 'node:path';
 import { readAccess } from '../../clients/kubernetes/access.ts';
 import { filesOf } from '../../clients/kubernetes/credentials.ts';
@@ -38,7 +39,7 @@ export async function checkWhere(config: Where, context: CheckContext): Promise<
   const namespace = namespaceOf(config);
   if (!namespacePattern.test(namespace)) {
     const pointer = namespace === config.k8s_namespace ? '/k8s_namespace' : '/k8s.namespace';
-    const message = `${JSON.stringify(namespace)} cannot be a namespace: at most 63 small letters, digits and inner dashes`;
+    const message = `${brief(JSON.stringify(namespace))} cannot be a namespace: at most 63 small letters, digits and inner dashes`;
     problems.push({ pointer, code: 'wrong-type', message });
   }
   try {
@@ -69,7 +70,7 @@ async function checkTemplateFile(
   return [
     ...found.map((problem) =>
       problem.code === 'file-unreadable'
-        ? { pointer: '/k8s_yaml_file', code: problem.code, message: `${file}: ${problem.message}` }
+        ? { pointer: '/k8s_yaml_file', code: problem.code, message: `${brief(file)}: ${problem.message}` }
         : problem,
     ),
     ...(loaded.ok ? checkSizes(JSON.stringify(loaded.template.job), file, context) : []),
@@ -102,7 +103,7 @@ async function checkProxy(
     const why = await whyNoFile(context, file, 'proxy');
     if (why === undefined) return [];
     // The service that renews it may start after the daemon; until then the queue waits with the reason.
-    const message = `the proxy ${file} ${why}`;
+    const message = `the proxy ${brief(file)} ${why}`;
     return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
   }
   const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);

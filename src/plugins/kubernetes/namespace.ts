@@ -55,6 +55,10 @@ export class K8sNamespace {
     return this.#clock.now() + Math.min(0, this.client.clockOffset);
   }
 
+  monotonic(): number {
+    return this.#clock.monotonic();
+  }
+
   job(name: string): string {
     return objectPath(jobs, this.name, name);
   }

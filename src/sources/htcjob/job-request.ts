@@ -1,6 +1,6 @@
 import type { Payload, Request } from '../../plugins/contracts/index.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
-import { type HtcJobSpec, jobCount } from '../../clients/htcjob/resource.ts';
+import { type HtcJobSpec, jobCount, wordsOf } from '../../clients/htcjob/resource.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { isLong, sizeOf } from './followed.ts';
@@ -10,7 +10,7 @@ import type { Tracked } from './tracked.ts';
 
 type Common = Pick<JobRequest, 'requirements' | 'groupId'>;
 
-/** The request for one job of a short HTCJob. A queue looks at 10,000 requests at a time: the payloads of the others are not made before their turn. */
+/** The request for one job of a short HTCJob. A queue may have room for a few of thousands: the payloads of the others are not made before their turn. */
 class JobRequest implements Request {
   readonly origin: OriginKey;
   readonly requirements: NonNullable<Request['requirements']>;
@@ -75,5 +75,6 @@ export async function jobsOf(
     const { number } = attemptOf(index);
     return maker.payload({ resource, number, index, secrets });
   };
-  return { payloadOf, resource, size: sizeOf([spec, ...secrets.values()]) };
+  // Each job has a list of the words of its own, which may take ten times as much as their text.
+  return { payloadOf, resource, size: sizeOf([spec, ...secrets.values(), wordsOf(spec.script)]) };
 }

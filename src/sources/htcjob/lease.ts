@@ -201,16 +201,19 @@ export class LeaseHistory {
   static readonly #name = 'leases.json';
   readonly #host: Pick<SourceHost, 'memory' | 'clock' | 'log'>;
   #eras: readonly Era[] | undefined;
+  readonly #latestMade: () => Promise<number>;
   /** The last change of the record. */
   #change: Promise<void> = Promise.resolve();
 
-  constructor(host: Pick<SourceHost, 'memory' | 'clock' | 'log'>) {
+  /** @param latestMade when the last of all workers that live was made, ms UTC: later than now where a clock ran ahead */
+  constructor(host: Pick<SourceHost, 'memory' | 'clock' | 'log'>, latestMade: () => Promise<number>) {
     this.#host = host;
+    this.#latestMade = latestMade;
   }
 
   /**
    * Notes a Lease that is held from now on.
-   * @throws Error of the memory
+   * @throws Error of the memory, and of the database
    */
   note(held: HeldLease): Promise<void> {
     return this.#inTurn(() => this.#note(held));
@@ -228,13 +231,15 @@ export class LeaseHistory {
     const before = this.#eras ?? (await this.#read());
     const last = before?.at(-1);
     const { uid, renewedAt } = held;
+    const now = clock.now();
+    const anew = await this.#fromNow(now);
     // Versions before this memory had only what the Lease says.
-    const from = before === undefined && held.knew ? 0 : clock.now();
+    const from = before === undefined && held.knew ? 0 : anew;
     const kept = before ?? [];
     const eras =
       last?.uid === uid
         ? this.#eras === undefined
-          ? withoutUnheld(kept, { uid, from: renewedAt + longestPass, now: clock.now() })
+          ? withoutUnheld(kept, { uid, renewedAt, now, anew })
           : kept
         : held.isRemade && last !== undefined
           ? [...kept.slice(0, -1), { ...last, uid }]
@@ -262,7 +267,7 @@ export class LeaseHistory {
 
   /**
    * From now on nothing counts as made here that was made before: the server is in an earlier state than it was, or another one at the same address.
-   * @throws Error of the memory
+   * @throws Error of the memory, and of the database
    */
   beginAnew(): Promise<void> {
     return this.#inTurn(() => this.#beginAnew());
@@ -275,9 +280,14 @@ export class LeaseHistory {
     if (uid === undefined) return;
     const now = clock.now();
     const closed = before.map((era) => (era.uid === uid ? { ...era, uid: `${uid} until ${now}` } : era));
-    const eras = [...closed, { uid, from: now }].slice(-mostEras);
+    const eras = [...closed, { uid, from: await this.#fromNow(now) }].slice(-mostEras);
     await memory.write(LeaseHistory.#name, JSON.stringify(eras));
     this.#eras = eras;
+  }
+
+  /** From when on nothing has been made before now, also by a clock that ran ahead then, ms UTC. */
+  async #fromNow(now: number): Promise<number> {
+    return Math.max(now, (await this.#latestMade()) + 1);
   }
 
   /** Whether what was made at this time, ms UTC, was made while the Lease that was noted last was held. */
@@ -293,11 +303,19 @@ export class LeaseHistory {
  */
 function withoutUnheld(
   eras: readonly Era[],
-  { uid, from, now }: { readonly uid: string; readonly from: number; readonly now: number },
+  {
+    uid,
+    renewedAt,
+    now,
+    anew,
+  }: Pick<HeldLease, 'uid' | 'renewedAt'> & { readonly now: number; readonly anew: number },
 ): readonly Era[] {
-  if (!(from < now)) return eras;
+  // By a clock that ran ahead: when it was held is not known.
+  const from = renewedAt > now + longestPass ? 0 : Math.min(renewedAt + longestPass || now, now);
+  // What has a time from the future was made by such a clock, too.
+  if (from === anew) return eras;
   const before = eras.filter((era) => era.from < from);
-  return [...before, { uid: `${uid} not held`, from }, { uid, from: now }].slice(-mostEras);
+  return [...before, { uid: `${uid} not held`, from }, { uid, from: anew }].slice(-mostEras);
 }
 
 function isEra(value: unknown): value is Era {

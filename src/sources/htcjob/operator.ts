@@ -10,6 +10,7 @@ import type {
   Wanted,
   WorkerNews,
 } from '../../plugins/contracts/index.ts';
+import { givingWay } from '../../util/clock.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -95,7 +96,10 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#agenda = new Agenda(host.clock);
     this.#collections = new Collections(options.namespaces, { ...host, client });
     this.#queues = new TakingQueues(options.queue);
-    this.#leases = new LeaseHistory(host);
+    this.#leases = new LeaseHistory(host, async () => {
+      const living = (await this.#desk?.living()) ?? [];
+      return living.reduce((latest, news) => Math.max(latest, madeAt(news)), -Infinity);
+    });
     if (eventKey !== undefined) this.#door = new EventDoor(eventKey, (report) => this.reported(report));
   }
 
@@ -121,16 +125,18 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const brought = new Map<Request, Payload>();
     const waiting = Map.groupBy(requests, ({ origin }) => origin.uid).entries();
     let room = mostBrought;
+    const giveWay = givingWay(this.#host.clock);
     const read = async () => {
       // All of them take from the same iterator.
       while (room > 0 && !signal.aborted) {
         const next = waiting.next();
         if (next.done) return;
         const [uid, some] = next.value;
-        await this.#bring(uid, signal, ({ asked }, { payloadOf, size }) => {
+        await this.#bring(uid, signal, async (tracked, { payloadOf, size }) => {
           for (const request of some) {
-            if (room <= 0) return;
-            if (asked.get(request.origin.index) !== request) continue;
+            await giveWay();
+            if (room <= 0 || signal.aborted) return;
+            if (tracked.asked.get(request.origin.index) !== request) continue;
             brought.set(request, payloadOf(request.origin.index));
             room -= size;
           }
@@ -145,14 +151,14 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   async #bring(
     uid: string,
     signal: AbortSignal,
-    take: (tracked: Tracked, jobs: Jobs) => void,
+    take: (tracked: Tracked, jobs: Jobs) => Promise<void>,
   ): Promise<void> {
     const tracked = this.#tracked.get(uid);
     if (tracked === undefined || tracked.isGone || this.#holdUp() !== undefined) return;
     try {
       const jobs = await this.#asking?.jobs(tracked, signal);
       if (jobs !== undefined) {
-        take(tracked, jobs);
+        await take(tracked, jobs);
         return;
       }
     } catch (error) {
@@ -184,9 +190,6 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     if (this.#holdUp() !== undefined || !this.#collections.areKnown) return;
     const living = strangers.filter(({ worker }) => !hasEnded(worker));
     if (living.length === 0) return;
-    // An adopted one was made before it was adopted.
-    const madeAt = ({ worker: { creationTime, submitTime } }: WorkerNews) =>
-      Math.min(creationTime ?? 0, submitTime ?? Infinity);
     const isOfHere = (one: WorkerNews) => this.#leases.covers(madeAt(one));
     const ofHere = living.filter(isOfHere).map(({ origin }) => origin);
     this.#elsewhere(living.filter((one) => !isOfHere(one)));
@@ -269,6 +272,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       const cluster = new HtcJobCluster(this.#client);
       const events = new EventWriter(this.#client, factoryId, this.#host);
       const queueOf = ({ spec, meta }: Tracked) => this.#queues.queueOf(spec, meta.namespace, desk);
+      const whyUnlisted = ({ spec }: Tracked) => this.#queues.whyUnlisted(spec, desk);
       const waker = new QueueWaker(clock, this.#agenda, (queue) => {
         desk.wake(queue);
       });
@@ -295,6 +299,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         maker,
         outputs,
         asking,
+        whyUnlisted,
         leaveBehind,
       });
       this.#asking = asking;
@@ -426,6 +431,11 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         this.#host.log.debug('HTCJob not read', { htcjob: tracked.name, ...toReason(error) });
     }
   }
+}
+
+/** ms UTC. An adopted one was made before it was adopted. */
+function madeAt({ worker: { creationTime, submitTime } }: WorkerNews): number {
+  return Math.min(creationTime ?? 0, submitTime ?? Infinity);
 }
 
 /** How many jobs of HTCJobs live in a queue, by namespace. */

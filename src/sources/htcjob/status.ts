@@ -132,33 +132,38 @@ function returnCodesOf({ judgement, reports, before }: StatusFacts): readonly Re
 
 /** What a deleted resource waits for. */
 export interface Leftover {
-  /** How many of its jobs live, or have left something; 0: its outputs alone are left. */
-  readonly left: number;
+  /** How many of its jobs live, or have left something; 0: its outputs alone are left; undefined: which of its jobs live is not known yet. */
+  readonly left: number | undefined;
   readonly why?: Reason;
 }
 
-function whyNamed(left: number, why: Reason | undefined): string {
+function whyNamed(left: number | undefined, why: Reason | undefined): string {
   if (why !== undefined) return ` (${why.code}: ${why.message})`;
-  return left > 0 ? ' (those that live are asked to end)' : '';
+  return left !== undefined && left > 0 ? ' (those that live are asked to end)' : '';
+}
+
+function leftover(left: number | undefined): { readonly reason: string; readonly message: string } {
+  if (left === undefined)
+    return { reason: 'JobsUnknown', message: 'it goes when its backend has told which of its jobs live' };
+  if (left === 0) return { reason: 'OutputsLeft', message: 'it goes when its outputs are removed' };
+  const message = `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`;
+  return { reason: 'JobsLeft', message };
 }
 
 /** The last status of one whose deletion waits for what its jobs left. */
 export function whileDeleting(before: HtcJobStatus, { left, why }: Leftover, now: number): HtcJobStatus {
   const { conditions = [] } = before;
   const last = conditions.find(({ type }) => type === 'Deleting');
+  const { reason, message } = leftover(left);
   const condition: HtcJobCondition = {
     type: 'Deleting',
     status: 'True',
-    reason: left > 0 ? 'JobsLeft' : 'OutputsLeft',
-    message: (
-      (left > 0
-        ? `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`
-        : 'it goes when its outputs are removed') + whyNamed(left, why)
-    ).slice(0, longestMessage),
+    reason,
+    message: (message + whyNamed(left, why)).slice(0, longestMessage),
     lastTransitionTime: last?.lastTransitionTime ?? isoSeconds(now),
   };
   const others = conditions.filter(({ type }) => type !== 'Deleting');
-  return { ...before, reason: condition.reason, conditions: [...others, condition] };
+  return { ...before, reason, conditions: [...others, condition] };
 }
 
 interface Wish {

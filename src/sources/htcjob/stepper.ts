@@ -3,6 +3,7 @@ import type { Desk, Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import { toReason } from '../../worker/errors.ts';
+import type { Reason } from '../../worker/reason.ts';
 import type { Asking } from './asking.ts';
 import { awaitImport } from './await-import.ts';
 import type { HtcJobCluster } from './cluster.ts';
@@ -31,6 +32,8 @@ export interface StepperParts {
   readonly maker: JobMaker;
   readonly outputs: Outputs;
   readonly asking: Asking;
+  /** Why jobs of it may live that the database does not have. */
+  readonly whyUnlisted: (tracked: Tracked) => Reason | undefined;
   /** What was made so far and is not in the cluster is not ended for that. @throws Error of the memory */
   readonly leaveBehind: () => Promise<void>;
 }
@@ -81,7 +84,7 @@ export class Stepper {
       // Jobs are asked for behind the finalizer and the claim in the status: no job of it can be there.
       if (tracked.status === undefined) tracked.isRestored = true;
     }
-    const isLate = tracked.deadline !== undefined && this.#now() >= tracked.deadline;
+    const isLate = (this.#untilDeadline(tracked) ?? Infinity) <= 0;
     if (!isLate && !isUnchecked(tracked) && this.#parts.asking.standsStill(tracked))
       return this.#nextLook(tracked, isLate);
     const { changes } = tracked;
@@ -127,9 +130,12 @@ export class Stepper {
     return cluster.now(clock.now());
   }
 
+  #untilDeadline(tracked: Tracked): number | undefined {
+    return tracked.untilDeadline(this.#now(), this.#parts.clock.monotonic());
+  }
+
   #nextLook(tracked: Tracked, isLate: boolean): Next {
-    const { deadline } = tracked;
-    const left = deadline === undefined || isLate ? Infinity : deadline - this.#now();
+    const left = isLate ? Infinity : (this.#untilDeadline(tracked) ?? Infinity);
     const next = Math.min(nextLook(tracked), left === Infinity ? Infinity : Math.min(left, longestLook));
     return next === Infinity ? undefined : next;
   }
@@ -169,7 +175,7 @@ export class Stepper {
     tracked.pace.wrote(tracked.bytes, this.#parts.clock.monotonic());
     const version = await this.#parts.cluster.applyStatus(tracked.meta, status, signal);
     const isLast = this.#wrote(tracked, version);
-    if (isLast) tracked.status = status;
+    if (isLast) tracked.wrote(status, before, this.#parts.clock.monotonic());
     if (!tracked.isGone) this.#parts.events.write(tracked.meta, notesOf(before, status), signal);
     return isLast;
   }
@@ -239,9 +245,8 @@ export class Stepper {
     this.#parts.asking.stop(tracked, true);
     // A pass may have submitted one after all, before a crash or while the deadline went by.
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} has ended`);
-    const { endOfLife } = tracked;
-    if (endOfLife === undefined) return undefined;
-    const left = endOfLife - this.#now();
+    const left = tracked.untilEndOfLife(this.#now(), this.#parts.clock.monotonic());
+    if (left === undefined) return undefined;
     if (left <= 0) await this.#parts.cluster.delete(tracked.meta, signal);
     return left <= 0 ? looks.failed : Math.min(left, longestLook);
   }
@@ -277,16 +282,32 @@ export class Stepper {
   }
 
   async #endLost(tracked: Tracked): Promise<Next> {
+    const unlisted = this.#whyUnlisted(tracked);
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} is gone`);
     await this.#parts.outputs.remove(tracked);
     if (!tracked.isGone) return 0;
+    // It stays known until a listing has shown its jobs: nothing else would end them then.
+    if (unlisted !== undefined) {
+      tracked.isRestored = false;
+      return looks.failed;
+    }
     if (tracked.living.length > 0)
       this.#parts.log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
         htcjob: tracked.name,
       });
     tracked.isForgotten = true;
     return undefined;
+  }
+
+  /**
+   * Why jobs of it may live that the database does not have, as after its loss: a listing adopts them. It counts as it was before the database
+   * was asked.
+   */
+  #whyUnlisted(tracked: Tracked): Reason | undefined {
+    // Of a finished one no job lives.
+    const mayLive = tracked.isClaimedBy(this.#parts.factoryId) && !tracked.isFinished;
+    return mayLive ? this.#parts.whyUnlisted(tracked) : undefined;
   }
 
   /** Says in the status of a deleted resource what it waits for. */
@@ -302,6 +323,7 @@ export class Stepper {
     const { desk, cluster, log } = this.#parts;
     this.#parts.asking.stop(tracked, true);
     this.#parts.outputs.letGo(tracked);
+    const unlisted = this.#whyUnlisted(tracked);
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);
     if (!tracked.hasFinalizer) return undefined;
@@ -311,6 +333,7 @@ export class Stepper {
       const why = reasons.find((reason) => reason !== undefined);
       return this.#waitToGo(tracked, { left, ...(why && { why }) }, signal);
     }
+    if (unlisted !== undefined) return this.#waitToGo(tracked, { left: undefined, why: unlisted }, signal);
     try {
       if (tracked.isClaimed) await this.#parts.outputs.remove(tracked);
     } catch (error) {

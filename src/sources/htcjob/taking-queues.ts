@@ -30,6 +30,18 @@ export class TakingQueues {
     return before === undefined || !isDeepStrictEqual(before, options);
   }
 
+  /**
+   * Why jobs of a resource may live that the database does not have. One that names no queue had the usual one, which may have been another
+   * then.
+   */
+  whyUnlisted(
+    { queueName }: Pick<HtcJobSpec, 'queueName'>,
+    desk: Pick<Desk, 'ownQueues' | 'unlisted'>,
+  ): Reason | undefined {
+    const names = queueName === undefined ? desk.ownQueues().map(({ name }) => name) : [queueName];
+    return names.map((name) => desk.unlisted(name)).find((why) => why !== undefined);
+  }
+
   /** @returns the queue that runs the jobs of a resource, or why there is none; undefined where it is not known yet */
   queueOf(
     { queueName }: Pick<HtcJobSpec, 'queueName'>,

@@ -2,6 +2,7 @@ import type { Request } from '../../plugins/contracts/index.ts';
 import { isOlder } from '../../clients/kubernetes/versions.ts';
 import type { WorkerNews } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { Age } from '../../util/clock.ts';
 import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
 import { emptySpec, type Followed, type FollowedSpec } from './followed.ts';
@@ -57,6 +58,8 @@ export class Tracked {
   /** Monotonic ms since when its deletion waits, and when that was said last. */
   deletion: { readonly since: number; readonly said: number | undefined } | undefined;
   readonly pace = new WritePace();
+  readonly #startAge = new Age();
+  readonly #endAge = new Age();
   /** About what one version of the object takes in the store of its server. */
   bytes = 0;
   /** By index of the origin. */
@@ -244,26 +247,28 @@ export class Tracked {
     return conditions.some(({ type, status }) => type === 'Suspended' && status === 'True');
   }
 
-  /** When its jobs have to end, ms UTC by the clock of the status. */
-  get deadline(): number | undefined {
+  /** In how many ms its jobs have to end. @param now ms UTC by the clock of the status */
+  untilDeadline(now: number, monotonic: number): number | undefined {
     const { activeDeadlineSeconds } = this.spec;
-    const started = Date.parse(this.status?.startTime ?? '');
-    if (activeDeadlineSeconds === undefined || Number.isNaN(started)) return undefined;
-    return started + activeDeadlineSeconds * 1000;
+    const started = startOf(this.status);
+    if (activeDeadlineSeconds === undefined || started === undefined) return undefined;
+    return activeDeadlineSeconds * 1000 - this.#startAge.of(started, now, monotonic);
   }
 
-  /** When it is to be deleted, ms UTC by the clock of the status. It counts from when its end was written down here: the end itself is by clocks of others. */
-  get endOfLife(): number | undefined {
+  /** In how many ms it is to be deleted. @param now ms UTC by the clock of the status */
+  untilEndOfLife(now: number, monotonic: number): number | undefined {
     const { ttlSecondsAfterFinished } = this.spec;
-    const { completionTime = '', conditions = [] } = this.status ?? {};
-    const ended = Date.parse(completionTime);
-    if (ttlSecondsAfterFinished === undefined || Number.isNaN(ended)) return undefined;
-    const written = conditions.flatMap(({ type, status, lastTransitionTime }) =>
-      (type === 'Complete' || type === 'Failed') && status === 'True'
-        ? Date.parse(lastTransitionTime) || []
-        : [],
-    );
-    return Math.max(ended, ...written) + ttlSecondsAfterFinished * 1000;
+    const ended = endOf(this.status);
+    if (ttlSecondsAfterFinished === undefined || ended === undefined) return undefined;
+    return ttlSecondsAfterFinished * 1000 - this.#endAge.of(ended, now, monotonic);
+  }
+
+  /** The status is written. What it says first of its start and of its end is of just now: the clock that says when may be wrong. */
+  wrote(status: HtcJobStatus, before: HtcJobStatus | undefined, monotonic: number): void {
+    const [started, ended] = [startOf(status), endOf(status)];
+    if (started !== undefined && startOf(before) === undefined) this.#startAge.begin(started, monotonic);
+    if (ended !== undefined && endOf(before) === undefined) this.#endAge.begin(ended, monotonic);
+    this.status = status;
   }
 
   hear(news: WorkerNews): void {
@@ -328,4 +333,22 @@ export class Tracked {
     if (facts === undefined || hasEnded(facts)) return undefined;
     return this.#reporters.get(attemptOf(index).number) === index ? (facts.workerId ?? undefined) : undefined;
   }
+}
+
+/** ms UTC by the clock of the status. */
+function startOf(status: HtcJobStatus | undefined): number | undefined {
+  const started = Date.parse(status?.startTime ?? '');
+  return Number.isNaN(started) ? undefined : started;
+}
+
+/** When its end was written down here, ms UTC by the clock of the status: the end itself is by clocks of others. */
+function endOf({ completionTime = '', conditions = [] }: HtcJobStatus = {}): number | undefined {
+  const ended = Date.parse(completionTime);
+  if (Number.isNaN(ended)) return undefined;
+  const written = conditions.flatMap(({ type, status, lastTransitionTime }) =>
+    (type === 'Complete' || type === 'Failed') && status === 'True'
+      ? Date.parse(lastTransitionTime) || []
+      : [],
+  );
+  return Math.max(ended, ...written);
 }

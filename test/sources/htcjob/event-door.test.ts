@@ -53,6 +53,18 @@ describe('the receiver of CloudEvents', () => {
     expect(taken).to.deep.equal([report, report]);
   });
 
+  it('hole 8: refuses an event that is too deep to be written again, without its text', () => {
+    const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`;
+    const asked = { 'content-type': 'application/cloudevents+json' };
+    for (const text of [`{"specversion":${deep}}`, `{"specversion":"1.0","type":${deep}}`]) {
+      const { status, body } = door.answer(request(Buffer.from(text), asked));
+      expect(status).to.equal(400);
+      expect(body).to.contain('a list');
+    }
+    const inHeaders = request(Buffer.from(`{"uid":${deep}}`));
+    expect(door.answer(inHeaders).status).to.equal(400);
+  });
+
   it('takes the token also as a bearer, and a number as the exit status', () => {
     const headers = { ...binaryHeaders, authorization: `Bearer ${token}` };
     expect(status(request({ ...data, token: undefined, retcode: -1 }, headers))).to.equal(200);

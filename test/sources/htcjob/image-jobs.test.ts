@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { ImageJobs, type MakerContext } from '../../../src/sources/htcjob/job/image-jobs.ts';
+import type { HtcJobCluster } from '../../../src/sources/htcjob/cluster.ts';
+import { jobsOf, requestsOf } from '../../../src/sources/htcjob/job-request.ts';
 import type { HtcJobSpec, Runtime, SpecProblem } from '../../../src/clients/htcjob/resource.ts';
 import { payloadProblems } from '../../../src/worker/payload-check.ts';
 import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
@@ -45,6 +47,37 @@ describe('the mistakes of a HTCJob', () => {
       expect(found.map(({ at }) => at)).to.deep.equal(names.map((_, index) => `/spec/env/${index}`));
       expect(found[0]?.message).to.equal('a shell sets "PWD" itself; set it in the script');
     });
+});
+
+describe('hole 8: a HTCJob', () => {
+  it('has each Secret and each of its keys once: a few bytes would name a large one very often', () => {
+    const keys = Array.from({ length: 49 }, () => 'a');
+    const found = problemsOf({
+      secrets: [
+        { name: 's', keys: ['a', 'b'] },
+        { name: 't', keys },
+        { name: 's', keys: ['c'] },
+      ],
+    });
+    expect(found).to.deep.equal([
+      { at: '/spec/secrets', message: 'the Secret "s" is there twice; keep one of them' },
+      { at: '/spec/secrets/1/keys', message: 'the key "a" is there twice; keep one of them' },
+    ]);
+  });
+
+  it('whose jobs have many words brings them when they are made, and counts each word', async () => {
+    const cluster = { secretsOf: async () => new Map() } as unknown as HtcJobCluster;
+    const jobs = async (command: string) => {
+      const { spec, metadata } = htcJob({ queue: 10, script: { ...script, command } });
+      return jobsOf({ meta: metadata, spec }, { cluster, maker }, new AbortController().signal);
+    };
+    const follows = async (command: string) =>
+      requestsOf(await jobs(command), [0]).get(0)?.payloadFollows === true;
+    expect(await follows('a '.repeat(10))).to.equal(false);
+    expect(await follows('a '.repeat(1900))).to.equal(true);
+    const words = 49_000;
+    expect((await jobs('a '.repeat(words))).size).to.be.greaterThan(words * 10);
+  });
 });
 
 describe('the payload of a job of an HTCJob', () => {

@@ -7,7 +7,7 @@ import {
   type PlanOptions,
 } from '../../../src/clients/htcjob/import/plan.ts';
 import type { ForeignJob } from '../../../src/clients/htcondor/foreign-job.ts';
-import { type HtcJob, isOfHtcOperator, jobCount } from '../../../src/clients/htcjob/resource.ts';
+import { finalizer, type HtcJob, isOfHtcOperator, jobCount } from '../../../src/clients/htcjob/resource.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 
 const options: PlanOptions = { factory: 'ours', namespace: undefined, unreported: undefined };
@@ -39,7 +39,7 @@ const seen = (change: Partial<ForeignJob> = {}): ForeignJob => ({
 function resource(change: Partial<HtcJob> = {}, queue = 1): HtcJob {
   const { metadata, spec } = htcJob({ queue });
   return {
-    metadata: { ...metadata, creationTimestamp: '2020-09-13T12:26:40Z' },
+    metadata: { ...metadata, creationTimestamp: '2020-09-13T12:26:40Z', finalizers: [finalizer] },
     spec,
     status: { active: queue, succeeded: 0, failed: 0 },
     ...change,
@@ -168,6 +168,21 @@ describe('the plan of an import from htc-operator', () => {
     ],
     ['of another factory', () => one([row()], [seen()], taken('other')), /^factory other runs it$/],
     ['of thresher', () => one([row()], [seen()], taken('ours')), /^thresher submitted its jobs itself$/],
+    [
+      'that htc-operator never counted, though its jobs have ended',
+      () => one([row({ status: 4 })], [], [resource({ status: {} })]),
+      /^htc-operator has counted no job of it: the table has the jobs of an earlier one of its name$/,
+    ],
+    [
+      'that htc-operator never counted, though it is older than the job',
+      () => one([row()], [seen()], [resource({ status: { reason: 'HtcjobNotImported' } })]),
+      /^htc-operator has counted no job of it/,
+    ],
+    [
+      'with counts of another writer, without the finalizer of htc-operator',
+      () => one([row()], [seen()], [{ ...resource(), metadata: htcJob().metadata }]),
+      /^htc-operator has counted no job of it/,
+    ],
     [
       'of two submissions',
       () => one([row(), row({ submission: '1' })], []),

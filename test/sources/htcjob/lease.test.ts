@@ -147,6 +147,7 @@ describe('the record of Leases', () => {
   const clock = new ManualClock();
   let text: string | undefined;
   let log: ReturnType<typeof recordingLog>;
+  let latestMade: number;
   const opened = () => {
     const memory = memoryFor(
       async (written) => {
@@ -154,13 +155,14 @@ describe('the record of Leases', () => {
       },
       () => text,
     );
-    return new LeaseHistory({ memory, clock, log });
+    return new LeaseHistory({ memory, clock, log }, async () => latestMade);
   };
   const first = { uid: 'a', knew: true, isRemade: false, renewedAt: NaN };
 
   beforeEach(() => {
     text = undefined;
     log = recordingLog();
+    latestMade = -Infinity;
   });
 
   it('covers all from before where the Lease alone remembers, and nothing where that is of another', async () => {
@@ -202,6 +204,50 @@ describe('the record of Leases', () => {
     const earlier = opened();
     await earlier.note({ ...first, renewedAt: from + 60_000 });
     expect(covered(earlier)).to.deep.equal([true, false, false, false, false, false]);
+  });
+
+  it('covers nothing that a clock which ran ahead dated later than now when a time began', async () => {
+    const dated = clock.now() + 7_200_000;
+    latestMade = dated;
+    const begins: Readonly<Record<string, (history: LeaseHistory) => Promise<void>>> = {
+      anew: async (history) => {
+        await history.note({ ...first, knew: false });
+        await history.beginAnew();
+      },
+      'with another Lease': async (history) => {
+        await history.note({ ...first, uid: 'b' });
+        await history.note(first);
+      },
+      'with a restart': async (history) => {
+        await history.note({ ...first, knew: false });
+        await opened().note(first);
+      },
+    };
+    for (const [how, begin] of Object.entries(begins)) {
+      text = undefined;
+      await begin(opened());
+      for (let starts = 0; starts < 2; starts++) {
+        const again = opened();
+        await again.note(first);
+        expect(
+          [dated, dated + 1].map((at) => again.covers(at)),
+          how,
+        ).to.deep.equal([false, true]);
+      }
+    }
+  });
+
+  it('covers nothing from before where a clock that ran ahead renewed the Lease last', async () => {
+    await opened().note({ ...first, knew: false });
+    const from = clock.now();
+    await clock.advance(1_800_000);
+    const restored = opened();
+    await restored.note({ ...first, renewedAt: from + 7_200_000 });
+    expect([from, clock.now() - 1, clock.now()].map((at) => restored.covers(at))).to.deep.equal([
+      false,
+      false,
+      true,
+    ]);
   });
 
   it('takes changes one after the other: none undoes one that came while it was written', async () => {

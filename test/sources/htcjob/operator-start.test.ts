@@ -66,6 +66,7 @@ describe('the operator of HTCJobs after a start', () => {
       find: async () => [],
       living: async () => living,
       reasons: () => [],
+      unlisted: () => undefined,
       queues: () => ['Q'],
       ownQueues: () => [ownQueue('Q', queue)],
     } satisfies Partial<Desk>;

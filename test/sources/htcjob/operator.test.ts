@@ -8,6 +8,7 @@ import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
 import { tokenOf } from '../../../src/sources/htcjob/job/token.ts';
 import { HtcJobOperator } from '../../../src/sources/htcjob/operator.ts';
 import { defaultsOf } from '../../../src/util/schema-defaults.ts';
+import type { Reason } from '../../../src/worker/reason.ts';
 import { isFinal, type WorkerStatus } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
@@ -36,8 +37,11 @@ describe('the operator of HTCJobs', () => {
   let memory: ReturnType<typeof memoryFor>;
   /** Workers whose end a monitor is to look for. */
   let expected: number[];
+  /** Why jobs may live that the database does not have. */
+  let unlisted: Reason | undefined;
 
   beforeEach(async () => {
+    unlisted = undefined;
     parts = await AgentParts.open();
     parts.store.news.listen(new Set(['htcjob']));
     server = new HtcJobServer();
@@ -56,17 +60,18 @@ describe('the operator of HTCJobs', () => {
     await parts[Symbol.asyncDispose]();
   });
 
-  function start(): void {
+  function start(namespaces: string[] = []): void {
     const { clock, log } = parts;
     const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
     const host = { factoryId: 'factory', clock, random: () => 0.5, log, memory };
-    operator = new HtcJobOperator(defaultsOf(HtcJobOptions)(), server, maker, host, key);
+    operator = new HtcJobOperator({ ...defaultsOf(HtcJobOptions)(), namespaces }, server, maker, host, key);
     stop = new AbortController();
     const desk = new SourceDesk('htcjob', {
       ...parts.context,
       queues: () => ['Q'],
       queuesOf: () => [ownQueue('Q', queue)],
       reasonsOf: () => [],
+      unlistedOf: () => unlisted,
       wakeSubmitter: () => undefined,
       logsOf: () => Promise.reject(new Error('none')),
       outputsOf: () => Promise.reject(new Error('none')),
@@ -138,6 +143,37 @@ describe('the operator of HTCJobs', () => {
   const statusOf = (name: string) => server.objects.get(name)?.status;
   const untilStatus = (name: string, reason: string) =>
     until(`${name} is ${reason}`, () => statusOf(name)?.reason === reason);
+
+  for (const namespaces of [[], ['default']])
+    it(`lets no deleted HTCJob go before the jobs that a lost database had, with namespaces ${JSON.stringify(namespaces)}`, async () => {
+      server.add(htcJob());
+      await serve(1);
+      await change([1], 'running');
+      await untilStatus('zero', 'Running');
+      const origin = (await parts.store.workers.byId(1))?.origin;
+      await end();
+      await parts[Symbol.asyncDispose]();
+      parts = await AgentParts.open();
+      parts.store.news.listen(new Set(['htcjob']));
+      const had = server.objects.get('zero')!;
+      const deletionTimestamp = new Date(parts.clock.now()).toISOString();
+      server.add({ ...had, metadata: { ...had.metadata, deletionTimestamp } });
+      unlisted = { code: 'not-listed', message: 'the schedd is being listed' };
+      start(namespaces);
+      await untilStatus('zero', 'JobsUnknown');
+      expect(server.objects.get('zero')?.metadata.finalizers).to.have.length(1);
+      await parts.ledger.adopt([workerOf(1, { ...(origin && { origin }) })], 'submitted');
+      unlisted = undefined;
+      await tell();
+      await until(
+        'its job is ended',
+        async () => (await parts.store.workers.byId(1))?.killReason === 'HTCJob default/zero was deleted',
+      );
+      expect(server.objects.get('zero')?.metadata.finalizers).to.have.length(1);
+      await change([1], 'cancelled');
+      await parts.ledger.markSwept([1]);
+      await until('it goes', () => (server.objects.get('zero')?.metadata.finalizers ?? []).length === 0);
+    });
 
   it('leaves out an object that does not say which HTCJob it is, and runs the others', async () => {
     const odd = { ...htcJob({}, 'odd'), metadata: null } as unknown as HtcJob;
@@ -286,6 +322,34 @@ describe('the operator of HTCJobs', () => {
         await settle();
         expect(await killTime()).to.equal(null);
       });
+    });
+
+    it('ends no job of it that a clock which ran ahead has dated, nor after a restart', async () => {
+      const now = parts.clock.now.bind(parts.clock);
+      parts.clock.now = () => now() + 7_200_000;
+      server.add(htcJob({}, 'one'));
+      await serve(1);
+      await change([2], 'running');
+      await untilStatus('one', 'Running');
+      parts.clock.now = now;
+      server.restore(new Map(), 3);
+      await until('they are missed', () =>
+        parts.log.lines.some(({ message }) => message.startsWith('HTCJobs are missing that nobody deleted')),
+      );
+      const killTimes = async () =>
+        (await Promise.all([1, 2].map((id) => parts.store.workers.byId(id)))).map(
+          (worker) => worker?.killTime ?? null,
+        );
+      await settle();
+      await change([2], 'idle');
+      await settle();
+      expect(await killTimes()).to.deep.equal([null, null]);
+      await end();
+      start();
+      await settle();
+      await change([2], 'running');
+      await settle();
+      expect(await killTimes()).to.deep.equal([null, null]);
     });
 
     it('hole 6: ends no job of ours though another writer names another factory in its status', async () => {

@@ -240,6 +240,90 @@ describe('a step of a HTCJob', () => {
     });
   });
 
+  describe('of one whose times a clock wrote that was a day behind, and was set right then', () => {
+    const day = 86_400_000;
+    for (const [whose, setBehind] of [
+      [
+        'that of the server',
+        () => {
+          site.serverAhead = -day;
+          return () => {
+            site.serverAhead = 0;
+          };
+        },
+      ],
+      [
+        'its own',
+        () => {
+          const now = site.clock.now.bind(site.clock);
+          site.clock.now = () => now() - day;
+          site.serverAhead = day;
+          return () => {
+            site.clock.now = now;
+            site.serverAhead = 0;
+          };
+        },
+      ],
+    ] as const) {
+      for (const isRestarted of [false, true]) {
+        const after = isRestarted ? ', also where the daemon was restarted before that' : '';
+
+        it(`ends no job before its activeDeadlineSeconds: ${whose}${after}`, async () => {
+          const setRight = setBehind();
+          const news = newsOf(uid, 0, 'running');
+          site.found = [{ ...news, worker: { ...news.worker, submitTime: site.clock.now() } }];
+          const job = htcJob({ activeDeadlineSeconds: 3600 });
+          let tracked = site.track(job, claimed);
+          await site.step(tracked);
+          if (isRestarted) {
+            tracked = site.track(job, last());
+            await site.step(tracked);
+          }
+          setRight();
+          await site.clock.advance(3_599_000);
+          expect(await site.step(tracked)).to.equal(1000);
+          expect(site.ended).to.deep.equal([]);
+          await site.clock.advance(1000);
+          await site.step(tracked);
+          expect(site.ended.map(([index]) => index)).to.deep.equal([0]);
+        });
+
+        it(`deletes nothing before its ttlSecondsAfterFinished: ${whose}${after}`, async () => {
+          const setRight = setBehind();
+          const news = newsOf(uid, 0, 'finished', 0);
+          const at = site.clock.now();
+          site.found = [{ ...news, worker: { ...news.worker, submitTime: at, endTime: at } }];
+          const job = htcJob({ ttlSecondsAfterFinished: 3600 });
+          let tracked = site.track(job, claimed);
+          await site.step(tracked);
+          if (isRestarted) {
+            tracked = site.track(job, last());
+            await site.step(tracked);
+          }
+          setRight();
+          await site.clock.advance(3_599_000);
+          expect(await site.step(tracked)).to.equal(1000);
+          expect(site.asked).not.to.include('delete');
+          await site.clock.advance(1000);
+          await site.step(tracked);
+          expect(site.asked).to.include('delete');
+        });
+      }
+
+      it(`ends no job early that was submitted before, and whose start is written after: ${whose}`, async () => {
+        const setRight = setBehind();
+        const news = newsOf(uid, 0, 'running');
+        site.found = [{ ...news, worker: { ...news.worker, submitTime: site.clock.now() - day } }];
+        setRight();
+        const tracked = site.track(htcJob({ activeDeadlineSeconds: 3600 }), claimed);
+        await site.step(tracked);
+        await site.clock.advance(3_599_000);
+        await site.step(tracked);
+        expect(site.ended).to.deep.equal([]);
+      });
+    }
+  });
+
   describe('after activeDeadlineSeconds', () => {
     const late: HtcJob = htcJob({ queue: 2, activeDeadlineSeconds: 60 });
 
@@ -335,6 +419,56 @@ describe('a step of a HTCJob', () => {
       site.left = 0;
       await site.step(tracked);
       expect(site.asked.at(-1)).to.equal('finalizer');
+    });
+
+    describe('before its backend was listed, as after the loss of the database', () => {
+      const why = { code: 'not-listed', message: 'schedd@here could not be listed: no answer' };
+      const claims = [
+        ['with jobs that may live waits for the listing, says so, and ends the jobs that it shows', claimed],
+        ['that never claimed any goes', undefined],
+        ['that has finished goes', { ...claimed, completionTime: '2026-01-01T00:00:00Z' }],
+      ] as const;
+      for (const [what, status] of claims)
+        it(`of one ${what}`, async () => {
+          site.unlisted = why;
+          const tracked = site.track(htcJob(), status, deleted);
+          if (status !== claimed) {
+            await site.step(tracked);
+            expect(site.asked).to.deep.equal(['finalizer']);
+            return;
+          }
+          for (let turn = 0; turn < 50; turn++) {
+            await site.step(tracked);
+            await site.clock.advance(500);
+          }
+          expect(site.asked).to.deep.equal(['status JobsUnknown']);
+          expect(last()?.conditions?.find(({ type }) => type === 'Deleting')?.message).to.equal(
+            `it goes when its backend has told which of its jobs live (not-listed: ${why.message})`,
+          );
+          site.unlisted = undefined;
+          site.left = 1;
+          tracked.hear(newsOf(uid, 0, 'running'));
+          await site.step(tracked);
+          expect(site.ended).to.deep.equal([[0, 'HTCJob default/zero was deleted']]);
+          site.left = 0;
+          await site.step(tracked);
+          expect(site.asked.at(-1)).to.equal('finalizer');
+          expect(tracked.isForgotten).to.equal(true);
+        });
+
+      it('of one without its finalizer ends the jobs that the listing shows, though no news of them came yet', async () => {
+        site.unlisted = why;
+        const tracked = site.track(htcJob(), claimed);
+        Object.assign(tracked, { isGone: true, isDeleted: true });
+        site.gone('zero');
+        await site.step(tracked);
+        expect(tracked.isForgotten).to.equal(false);
+        site.unlisted = undefined;
+        site.found = [newsOf(uid, 0, 'running')];
+        await site.step(tracked);
+        expect(site.ended).to.deep.equal([[0, 'HTCJob default/zero is gone']]);
+        expect(tracked.isForgotten).to.equal(true);
+      });
     });
 
     it('claims no spec that was changed while its Secrets were read', async () => {

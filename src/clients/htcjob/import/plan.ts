@@ -1,7 +1,7 @@
 import { jobIdText, parseJobId } from '../../htcondor/classad.ts';
 import type { ForeignJob } from '../../htcondor/foreign-job.ts';
 import { fromRanges, toRanges } from '../numbers.ts';
-import { type HtcJob, type HtcJobStatus, jobCount } from '../resource.ts';
+import { finalizer, type HtcJob, type HtcJobStatus, isOfHtcOperator, jobCount } from '../resource.ts';
 import { isoSeconds } from '../../../util/clock.ts';
 
 /** A job by the table of htc-operator. */
@@ -96,6 +96,11 @@ function planOne(
     return leave(`factory ${status.factory} runs it`);
   if (status.factory !== undefined && status.takenOver !== true)
     return leave('thresher submitted its jobs itself');
+  // Another one of the name, of another user perhaps, must not come by the jobs and the results of an earlier one.
+  if (status.factory === undefined && !(isOfHtcOperator(status) && hasFinalizer(resource)))
+    return leave(
+      'htc-operator has counted no job of it: the table has the jobs of an earlier one of its name',
+    );
   const wrong = whyWrong(rows, resource);
   if (wrong !== undefined) return leave(wrong);
   const jobs: PlannedJob[] = [];
@@ -140,6 +145,8 @@ function planOne(
   const next = statusOf(resource, jobs, earliest ?? created, options.factory);
   return { name: `${namespace}/${name}`, resource, jobs, status: next, why: undefined };
 }
+
+const hasFinalizer = ({ metadata }: HtcJob): boolean => metadata.finalizers?.includes(finalizer) === true;
 
 /** Rows that cannot be those of this resource. */
 function whyWrong(rows: readonly OldJob[], resource: HtcJob): string | undefined {

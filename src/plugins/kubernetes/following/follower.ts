@@ -37,7 +37,7 @@ export class Follower {
   readonly #logs: K8sLogs;
   readonly #sink: ObservationSink;
   readonly #signal: AbortSignal;
-  readonly #following = new Following();
+  readonly #following: Following;
   readonly #givingUp: GivingUp;
   /** Which of the two have listed everything once. */
   readonly #listed = new Set<Source>();
@@ -62,6 +62,7 @@ export class Follower {
     this.#logs = logs;
     this.#sink = sink;
     this.#signal = signal;
+    this.#following = new Following(parts.namespace);
     const show = (observation: Observation) => {
       this.#show(observation);
     };
@@ -85,7 +86,7 @@ export class Follower {
       this.#relisted('jobs', before);
     },
     upsert: (job) => {
-      this.#following.putJob(job);
+      this.#following.putJob(job, true);
       this.#look(job.workerId);
     },
     remove: (job) => {
@@ -104,7 +105,7 @@ export class Follower {
       this.#relisted('pods', before);
     },
     upsert: (pod) => {
-      this.#following.putPod(pod);
+      this.#following.putPod(pod, true);
       this.#look(pod.workerId);
     },
     remove: (pod) => {

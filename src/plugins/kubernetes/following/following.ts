@@ -1,3 +1,4 @@
+import { Age, type Clock } from '../../../util/clock.ts';
 import type { Kept, KeptPod } from './records.ts';
 import { type StateOptions, stateOf, type WorkerState } from '../state/pod-state.ts';
 import { countsElsewhere, timeOf } from '../state/pod-facts.ts';
@@ -14,7 +15,14 @@ interface Followed {
   withoutPodSince?: number;
   /** Why it has none, as far as the cluster said. */
   because?: string;
+  /** Of its Pod, or of its wait for one. */
+  age?: Age;
+  /** A watch told of it as new since the last look. */
+  isNew?: boolean;
 }
+
+/** Clocks that differ by less are right, ms. */
+const agreeing = 10_000;
 
 /** More Pods than a Job makes for one worker. Others have its labels: each look at the worker would go through all of them. */
 const mostPods = 1000;
@@ -47,6 +55,11 @@ export interface FollowedState extends WorkerState {
 /** Keeps the known Jobs and Pods of all workers in one namespace. */
 export class Following {
   readonly #workers = new Map<number, Followed>();
+  readonly #clock: Pick<Clock, 'monotonic'>;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
 
   get workerIds(): MapIterator<number> {
     return this.#workers.keys();
@@ -56,16 +69,21 @@ export class Following {
     return this.#workers.has(workerId);
   }
 
-  putJob(job: Kept): void {
+  /** @param isNew a watch tells of it: if it was not there, it was made just now */
+  putJob(job: Kept, isNew = false): void {
     const followed = this.#of(job.workerId);
+    if (isNew && followed.jobUid !== job.uid) followed.isNew = true;
     followed.job = job;
     followed.jobUid = job.uid;
   }
 
-  putPod(pod: KeptPod): void {
-    const { pods } = this.#of(pod.workerId);
+  /** @param isNew as of a Job */
+  putPod(pod: KeptPod, isNew = false): void {
+    const followed = this.#of(pod.workerId);
+    const { pods } = followed;
     const at = pods.findIndex(({ uid }) => uid === pod.uid);
     if (at === -1 && pods.length >= mostPods) return;
+    if (isNew && at === -1) followed.isNew = true;
     pods[at === -1 ? pods.length : at] = pod;
   }
 
@@ -85,11 +103,13 @@ export class Following {
     this.#forgetEmpty(workerId, followed);
   }
 
-  /** Goes on counting from when another look found no Pod. */
+  /** Goes on counting from when another look found no Pod, or first saw the one that is there. */
   countFrom(workerId: number, other: Following): void {
-    const since = other.#workers.get(workerId)?.withoutPodSince;
+    const { withoutPodSince, age } = other.#workers.get(workerId) ?? {};
     const followed = this.#workers.get(workerId);
-    if (followed !== undefined && since !== undefined) followed.withoutPodSince = since;
+    if (followed === undefined) return;
+    if (withoutPodSince !== undefined) followed.withoutPodSince = withoutPodSince;
+    if (age !== undefined) followed.age = age;
   }
 
   /** Workers by the uid of their Job, where it has had no Pod since `before` (ms UTC) and is not suspended. */
@@ -142,8 +162,19 @@ export class Following {
       ...own,
       ...(withoutPodSince !== undefined && { withoutPodSince }),
       ...(because !== undefined && { withoutPodBecause: because }),
+      sinceOf: (time) => this.#sinceOf(followed, time, now),
     });
     return state && { ...state, settled: isSettled(state, pods), logLines: own.failedLogLines ?? 0 };
+  }
+
+  #sinceOf(followed: Followed, time: number, now: number): number {
+    const { age = new Age(), isNew = false } = followed;
+    const monotonic = this.#clock.monotonic();
+    if (isNew) age.begin(time, monotonic);
+    followed.age = age;
+    followed.isNew = false;
+    const since = now - age.of(time, now, monotonic);
+    return since - time < agreeing ? time : since;
   }
 
   /** The objects to delete for the worker: those of earlier Jobs of its name, too. */

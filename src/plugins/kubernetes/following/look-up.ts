@@ -26,7 +26,7 @@ export async function lookUpMany(
   signal: AbortSignal,
 ): Promise<Following> {
   if (workerIds.length < listedWhole) return lookUp(namespace, workerIds, signal);
-  return followed([await select(namespace, namespace.selector, signal, {})]);
+  return followed(namespace, [await select(namespace, namespace.selector, signal, {})]);
 }
 
 /** Looks up the objects of these workers now, past every cache. @throws KubernetesError when it cannot see all. */
@@ -43,11 +43,11 @@ export async function lookUp(
   const selectorOf = (ids: readonly number[]) =>
     `${namespace.selector},${workerIdLabel} in (${ids.join(',')})`;
   const listed = (ids: readonly number[]) => select(namespace, selectorOf(ids), signal, options);
-  return followed(await pMap(parts, listed, { concurrency: partsAtOnce }));
+  return followed(namespace, await pMap(parts, listed, { concurrency: partsAtOnce }));
 }
 
-function followed(found: readonly (readonly [Kept[], KeptPod[]])[]): Following {
-  const following = new Following();
+function followed(namespace: K8sNamespace, found: readonly (readonly [Kept[], KeptPod[]])[]): Following {
+  const following = new Following(namespace);
   for (const [jobs, pods] of found) {
     for (const job of jobs) following.putJob(job);
     for (const pod of pods) following.putPod(pod);

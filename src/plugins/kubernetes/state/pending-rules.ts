@@ -109,6 +109,8 @@ export interface PendingLimits {
   readonly pendingRules?: readonly PendingOverride[];
   /** Since when the worker is known to have no Pod, ms UTC: its Job does not say. */
   readonly withoutPodSince?: number;
+  /** Since when a worker waits whose Pod was made at this time, ms UTC by the clock of now: that of then may have been wrong. */
+  readonly sinceOf?: (time: number) => number;
   /** Why it has none, as far as the cluster said: "FailedCreate: ... exceeded quota ...". */
   readonly withoutPodBecause?: string;
 }

@@ -285,10 +285,13 @@ export function stateOf(
   // A Job that its controller is ending already has its own reason.
   const ending = facts.jobIs.has('FailureTarget') && facts.pod === undefined;
   if (!mayBeGivenUp || ending) return { observation };
-  const queuedSince = hasBegun(facts)
-    ? undefined
-    : (timeOf(facts.pod?.metadata?.creationTimestamp) ?? noPodSince(facts, options.withoutPodSince));
-  const outcome = judgeWaiting(waiting, queuedSince, options, now);
+  const { withoutPodSince, sinceOf = (time: number) => time } = options;
+  const made = timeOf(facts.pod?.metadata?.creationTimestamp) ?? noPodSince(facts, withoutPodSince);
+  const known = made === undefined ? undefined : sinceOf(made);
+  // Nor has it waited for longer for any one reason.
+  const isLess = known !== undefined && known !== made;
+  const judged = isLess ? waiting.map((one) => ({ ...one, since: Math.max(one.since, known) })) : waiting;
+  const outcome = judgeWaiting(judged, hasBegun(facts) ? undefined : known, options, now);
   if (outcome.then === 'wait') {
     return { observation, ...(outcome.at !== undefined && { lookAgainAt: outcome.at }) };
   }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Following, type OptionsOf } from '../../../../src/plugins/kubernetes/following/following.ts';
 import type { Kept, KeptPod } from '../../../../src/plugins/kubernetes/following/records.ts';
-import { at, ended, job, ms, pod, running } from '../objects.ts';
+import { at, condition, ended, job, ms, pod, running, waiting } from '../objects.ts';
 
 const options: OptionsOf = () => ({ podQueueTimeLimit: 60 });
 const kept = (uid: string, value: object): Kept => ({ workerId: 1, uid, text: JSON.stringify(value) });
@@ -9,13 +9,25 @@ const keptPod = (uid: string, maker: string, value: object): KeptPod => ({ ...ke
 const active = kept('job', job([], { status: { active: 1 } }));
 const aPod = keptPod('pod', 'job', pod('Running', { containers: [running()] }));
 
+const clock = { now: 0, monotonic: () => clock.now };
+
+/** @param behind seconds by which the clock of the wall is behind */
+function look(
+  following: Following,
+  seconds: number,
+  { uid, behind = 0 }: { uid?: string; behind?: number } = {},
+) {
+  clock.now = seconds * 1000;
+  return following.stateOf(1, ms(seconds - behind), options, uid);
+}
+
 describe('a worker whose Pod went away under its Job', () => {
   let following: Following;
-  const state = (seconds: number) => following.stateOf(1, ms(seconds), options);
+  const state = (seconds: number) => look(following, seconds);
   const isGivenUp = (seconds: number) => state(seconds)?.verdict !== undefined;
 
   beforeEach(() => {
-    following = new Following();
+    following = new Following(clock);
     following.putJob(active);
     following.putPod(aPod);
     // It ran for long.
@@ -41,21 +53,21 @@ describe('a worker whose Pod went away under its Job', () => {
 
   it('is judged so by a fresh look, too, which knows nothing of before', () => {
     expect(isGivenUp(10_100)).to.equal(false);
-    const fresh = new Following();
+    const fresh = new Following(clock);
     fresh.putJob(active);
     fresh.countFrom(1, following);
-    expect(fresh.stateOf(1, ms(10_160), options)?.verdict).not.to.equal(undefined);
+    expect(look(fresh, 10_160)?.verdict).not.to.equal(undefined);
     // A look that is not told of it begins to count by itself.
-    const alone = new Following();
+    const alone = new Following(clock);
     alone.putJob(active);
-    expect(alone.stateOf(1, ms(10_160), options)?.verdict).to.equal(undefined);
+    expect(look(alone, 10_160)?.verdict).to.equal(undefined);
   });
 });
 
 describe('a worker whose Pod runs in another cluster', () => {
   it('waits from when that is counted no more, not from when it was first seen', () => {
-    const following = new Following();
-    const state = (seconds: number) => following.stateOf(1, ms(seconds), options);
+    const following = new Following(clock);
+    const state = (seconds: number) => look(following, seconds);
     const spec = { managedBy: 'kueue.x-k8s.io/multikueue' };
     const put = (counts: object) => {
       following.putJob(kept('job', job([], { spec, status: { startTime: at(0), ...counts } })));
@@ -79,11 +91,11 @@ describe('a worker beside whose Pod there is one of an earlier Job of its name',
     pod('Failed', { name: 'old', created: 5000, containers: [ended(1)] }),
   );
   const state = (following: Following, uid?: string) =>
-    following.stateOf(1, ms(10_000), options, uid)?.observation.status;
+    look(following, 10_000, { ...(uid && { uid }) })?.observation.status;
   let following: Following;
 
   beforeEach(() => {
-    following = new Following();
+    following = new Following(clock);
     for (const one of [aPod, old]) following.putPod(one);
   });
 
@@ -106,19 +118,17 @@ describe('a worker beside whose Pod there is one of an earlier Job of its name',
   it('has no Pod while only the earlier one has', () => {
     following.putJob(active);
     following.removePod(aPod);
-    expect(following.stateOf(1, ms(10_000), options)?.observation.nativeStatus).to.equal('NoPod');
+    expect(look(following, 10_000)?.observation.nativeStatus).to.equal('NoPod');
     expect([...following.withoutPod(ms(10_000))]).to.deep.equal([['job', 1]]);
     following.explain(1, 'FailedCreate: exceeded quota');
-    expect(following.stateOf(1, ms(10_000), options)?.observation.nativeStatus).to.equal(
-      'NoPod:FailedCreate',
-    );
+    expect(look(following, 10_000)?.observation.nativeStatus).to.equal('NoPod:FailedCreate');
   });
 
   it('runs in another cluster as before', () => {
     const spec = { managedBy: 'kueue.x-k8s.io/multikueue' };
     following.removePod(aPod);
     following.putJob(kept('job', job([], { spec, status: { startTime: at(0), active: 1, ready: 1 } })));
-    expect(following.stateOf(1, ms(10_000), options)?.observation.nativeStatus).to.equal('RunningElsewhere');
+    expect(look(following, 10_000)?.observation.nativeStatus).to.equal('RunningElsewhere');
   });
 
   it('goes with both of them', () => {
@@ -129,14 +139,62 @@ describe('a worker beside whose Pod there is one of an earlier Job of its name',
 
 describe('a worker whose labels thousands of Pods have', () => {
   it('hole 8: is judged by a thousand of them, and is there as long as one of these is', () => {
-    const following = new Following();
+    const following = new Following(clock);
     const pods = Array.from({ length: 5000 }, (_, at) => ({ ...aPod, uid: `pod-${at}` }));
     following.replacePods(pods);
     expect(following.objectsOf(1).pods).to.have.length(1000);
     following.putPod({ ...aPod, uid: 'pod-7' });
     expect(following.objectsOf(1).pods).to.have.length(1000);
-    expect(following.stateOf(1, ms(10_000), options)?.observation.status).to.equal('running');
+    expect(look(following, 10_000)?.observation.status).to.equal('running');
     for (const one of pods) following.removePod(one);
     expect(following.has(1)).to.equal(false);
+  });
+});
+
+describe('a worker whose Pod has waited for a short time', () => {
+  const waits = (created: number) => {
+    const conditions = [
+      condition('PodScheduled', 'Unschedulable', { status: 'False', lastTransitionTime: at(created) }),
+    ];
+    return keptPod('pod', 'job', pod('Pending', { created, conditions }));
+  };
+  const day = 86_400;
+  let following: Following;
+
+  beforeEach(() => {
+    following = new Following(clock);
+    following.putJob(active);
+  });
+
+  for (const isNew of [false, true])
+    it(`is not given up when the clock is set right that was a day behind when it was made${isNew ? ', and that the Pod alone has a time of' : ''}`, () => {
+      following.putPod(waits(10_000 - day), isNew);
+      const behind = isNew ? 0 : day;
+      expect(look(following, 10_000, { behind })?.verdict).to.equal(undefined);
+      expect(look(following, 10_030)?.verdict).to.equal(undefined);
+      expect(look(following, 10_030)?.lookAgainAt).to.equal(ms(10_060));
+      expect(look(following, 10_060)?.verdict?.observation.error?.code).to.equal('k8s-queue-time');
+    });
+
+  it('is judged so by a fresh look, too, and not given up for a reason that is older than its Pod', () => {
+    following.putPod(waits(10_000 - day), true);
+    look(following, 10_000);
+    const fresh = new Following(clock);
+    fresh.putJob(active);
+    const containers = [waiting('InvalidImageName'), waiting('ErrImagePull', 'beside')];
+    fresh.putPod(keptPod('pod', 'job', pod('Pending', { created: 10_000 - day, containers })));
+    fresh.countFrom(1, following);
+    const rules = [{ reason: '.*', graceSeconds: 40, then: 'fail' as const }];
+    const judged = (seconds: number) => {
+      clock.now = seconds * 1000;
+      return fresh.stateOf(1, ms(seconds), () => ({ podQueueTimeLimit: 60, pendingRules: rules }));
+    };
+    expect(judged(10_030)?.verdict).to.equal(undefined);
+    expect(judged(10_040)?.verdict).not.to.equal(undefined);
+  });
+
+  it('is given up by the time of its Pod at the first look of a daemon', () => {
+    following.putPod(waits(10_000 - day));
+    expect(look(following, 10_000)?.verdict).not.to.equal(undefined);
   });
 });
