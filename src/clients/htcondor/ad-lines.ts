@@ -1,4 +1,4 @@
-import { fromOutside } from '../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
 import { isLiteralTrue, literalNumber, literalString } from './ad-text.ts';
 
 /** An ad in long form that a person reads and keeps: its expressions by the names of their attributes, as HTCondor wrote both. */
@@ -18,7 +18,7 @@ export function readAds(text: string): AdLines[] {
     }
     const [, name, expression] = /^([A-Za-z_]\w*) = (.*\S)\s*$/.exec(line) ?? [];
     if (name === undefined || expression === undefined)
-      throw new SyntaxError(`line ${at + 1} is no attribute of an ad: ${fromOutside(line).slice(0, 80)}`);
+      throw new SyntaxError(`line ${at + 1} is no attribute of an ad: ${beginningFromOutside(line, 80)}`);
     if (ad === undefined) {
       ad = new Map<string, string>();
       ads.push(ad);

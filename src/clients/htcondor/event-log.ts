@@ -26,6 +26,9 @@ const mostRecords = 10_000;
 /** So many beginnings without an end cost as much as one record. */
 const tornPerRecord = 20;
 
+/** A record that is tried once more, from another brace, costs as much as so many: what is no JSON takes longer than what is. */
+const recordsPerTry = 4;
+
 /** Bytes: no event is longer, so a longer one never ends. */
 const longestRecord = 1024 * 1024;
 const excerptLength = 80;
@@ -69,10 +72,10 @@ export function readEvents(bytes: Buffer, now: number, inLine = false): EventsRe
       at = text.length;
       break;
     }
-    const { from, event } = recordIn(text, at, found, budget, (start, format) =>
+    const { from, event, tries } = recordIn(text, at, found, budget, (start, format) =>
       eventFrom(format, bytes.subarray(start, found.end).toString('utf8'), now),
     );
-    records += found.parse === undefined ? 1 / tornPerRecord : 1;
+    records += found.parse === undefined ? 1 / tornPerRecord : tries;
     if (event === undefined) skip(at, found.end);
     else {
       skip(at, from);
@@ -183,25 +186,27 @@ function recordIn(
   { end, parse: format }: Piece,
   budget: { bytes: number },
   read: (start: number, format: Format) => JobEvent | undefined,
-): { readonly from: number; readonly event: JobEvent | undefined } {
-  if (format === undefined) return { from: end, event: undefined };
+): { readonly from: number; readonly event: JobEvent | undefined; readonly tries: number } {
+  if (format === undefined) return { from: end, event: undefined, tries: 0 };
   if (format === 'text') {
     const event = headInLine.test(text.slice(at, end)) ? undefined : read(at, format);
-    return { from: at, event };
+    return { from: at, event, tries: 1 };
   }
   if (format === 'xml') {
     const from = ownTag(text, at, end);
-    return { from, event: read(from, format) };
+    return { from, event: read(from, format), tries: 1 };
   }
   // An ad in an ad looks like a record, and a record behind a torn `"Key": ` like an ad in one. Only from the record's own
   // brace to the end the braces are even.
   const inside = Array.from(text.slice(at, end).matchAll(braces), ({ index }) => at + index);
+  let tries = 1;
   for (const from of new Set([at, ...inside.slice(-mostBraces)])) {
     if (from !== at && (budget.bytes -= end - from) < 0) break;
+    if (from !== at) tries += recordsPerTry;
     const event = read(from, format);
-    if (event !== undefined) return { from, event };
+    if (event !== undefined) return { from, event, tries };
   }
-  return { from: at, event: undefined };
+  return { from: at, event: undefined, tries };
 }
 
 /** Strings are escaped in XML, so that a tag is a tag wherever it stands. */

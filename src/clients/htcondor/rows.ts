@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { fromOutside } from '../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
 import { Lines } from './ad-text.ts';
 
 /**
@@ -36,7 +36,7 @@ export class Rows {
         continue;
       }
       if (!line.startsWith(`${this.#mark}\t`))
-        throw new SyntaxError(`"${fromOutside(line).slice(0, 100)}" is no row of a job`);
+        throw new SyntaxError(`"${beginningFromOutside(line, 100)}" is no row of a job`);
       const values = line.split('\t');
       if (!isEnd) this.#isBroken = true;
       else rows.push(values.length === this.#count + 2 ? values.slice(1, -1) : undefined);

@@ -17,6 +17,9 @@ export interface ReadCommands {
   readonly problems: readonly LineProblem[];
 }
 
+/** Mistakes after which a text is read no further: it may have a short one in each of 30,000 lines. */
+const mostProblems = 20;
+
 /** Macros of a single job that thresher leaves to HTCondor. */
 const ownNumbers = /\$\((?:Cluster|ClusterId|Process|ProcId)\)/gi;
 
@@ -30,6 +33,7 @@ export function readSubmitCommands(text: string, added: readonly string[] = []):
   /** Where each command is, by its name as HTCondor compares it. */
   const lines = new Map<string, number>();
   for (const [index, written] of text.split(/\r?\n/).entries()) {
+    if (problems.length >= mostProblems) break;
     const line = written.trim();
     if (line === '' || line.startsWith('#')) continue;
     const problem = (why: string) =>

@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { addedNameProblems } from '../../clients/htcondor/submit-names.ts';
@@ -86,7 +87,7 @@ async function checkTemplates(
     const found = loaded.ok ? [...loaded.warnings, ...checkSizes(loaded.template, context)] : loaded.problems;
     const said = found.map((problem) =>
       problem.code === 'file-unreadable'
-        ? { pointer, code: problem.code, message: `${file}: ${problem.message}` }
+        ? { pointer, code: problem.code, message: `${brief(file)}: ${problem.message}` }
         : problem,
     );
     problems.push(...said);

@@ -9,7 +9,7 @@ import {
 import { HTCondorError, isHTCondorError } from '../../clients/htcondor/errors.ts';
 import type { Ad } from '../../clients/htcondor/json-objects.ts';
 import { markedId } from '../../worker/marked.ts';
-import { fromOutside } from '../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Ownership, Parted } from './owners.ts';
 import type { HTCondorSchedd } from './schedd.ts';
@@ -148,7 +148,7 @@ export function disputed(
   const counts = ({ queued, ad }: Job) => queued || ad.JobStatus !== 3 || unanswered !== undefined;
   const job = others.find((one) => one.workerId === workerId && counts(one));
   if (job === undefined) return undefined;
-  const owner = fromOutside(job.owner ?? '').slice(0, 200);
+  const owner = beginningFromOutside(job.owner ?? '', 200);
   const why =
     unanswered === undefined
       ? 'who is not the one as whom thresher submits'
@@ -273,7 +273,10 @@ export async function lookUp(
     const missing = some.filter((worker) => !isFound(worker) || isOther(worker));
     // One question is enough, but where somebody has filled its answer: that must hide no job of ours.
     if (!options.history || missing.length === 0 || (await ask(missing, whereEither)).isWhole) continue;
-    await askOn(whereOurs, () => missing.filter((worker) => !isFound(worker) || isOther(worker)));
+    // By its number no job of the same worker is before it.
+    const numbered = missing.filter(isOther);
+    if (numbered.length > 0) await ask(numbered, whereNumbered);
+    await askOn(whereOurs, () => missing.filter((worker) => !isFound(worker)));
     const isOpen = (worker: Confirmed) =>
       worker.handle === undefined && !isFound(worker) && !unsaid.has(worker.workerId);
     await askOn(whereDisputed, () => missing.filter(isOpen));
@@ -302,8 +305,12 @@ async function inHistory(
 
 /** Of the jobs of these workers those that are ours, without halves: a limited answer is not filled by those of other users. */
 export function whereOurs(workers: readonly Confirmed[], { where }: Ownership): string {
-  const ids = workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []);
-  return `(${whereJobs(ids)} || (${wasWhole} && ${where}))`;
+  return `(${whereNumbered(workers)} || (${wasWhole} && ${where}))`;
+}
+
+/** The jobs that these workers were confirmed with. */
+function whereNumbered(workers: readonly Confirmed[]): string {
+  return `(${whereJobs(workers.flatMap(({ handle }) => (handle && parseJobId(handle.batchID)) ?? []))})`;
 }
 
 /** Both. An owner that is not there makes an error of the second, and HTCondor takes `error || true` for an error. */

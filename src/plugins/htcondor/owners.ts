@@ -6,7 +6,7 @@ import type { Clock } from '../../util/clock.ts';
 import { unlessAborted } from '../../util/deadline.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import { isObject } from '../../util/json.ts';
-import { fromOutside } from '../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
 import { readPlainFile } from '../../util/plain-file.ts';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Log } from '../contracts/context.ts';
@@ -201,7 +201,7 @@ export class Owners {
     if (this.#answer === 'none' || this.#told.has(owner) || this.#told.size >= mostNamed) return;
     this.#told.add(owner);
     const { log, submissionHost } = this.#parts;
-    const facts = { submissionHost, job: jobIdText(id), owner: fromOutside(owner).slice(0, 200) };
+    const facts = { submissionHost, job: jobIdText(id), owner: beginningFromOutside(owner, 200) };
     log.warn('another user has jobs with the marks of this factory: they are no workers', facts);
   }
 }

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { HTCondorError } from '../../clients/htcondor/errors.ts';
-import { fromOutside } from '../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
 import { removeTree } from '../../util/remove-tree.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
@@ -135,7 +135,7 @@ export class HTCondorSweeper implements Sweeper {
           const place = `${schedd.submissionHost} ${jobIdText(id)}`;
           const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
           if (foreign.has(job)) {
-            const damage = `it is of user ${fromOutside(owner).slice(0, 200)}, as whom thresher does not submit`;
+            const damage = `it is of user ${beginningFromOutside(owner, 200)}, as whom thresher does not submit`;
             // thresher may have submitted it, as a user that it was before its state directory was made.
             return { place, handle, damage, isDoubtful: true };
           }
@@ -200,7 +200,7 @@ export class HTCondorSweeper implements Sweeper {
     for (const { workerId, origin } of workers) {
       const failure = unfetched.get(workerId);
       const mayCome = failure !== undefined;
-      if (!(await schedd.outputs.isAwaited(workerId, daemon.clock.now(), mayCome))) continue;
+      if (!(await schedd.outputs.isAwaited(workerId, daemon.clock, mayCome))) continue;
       const message =
         failure === undefined
           ? `source ${origin.kind} has not taken the output of worker ${workerId} yet`

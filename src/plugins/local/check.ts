@@ -1,3 +1,4 @@
+import { brief } from '../../util/beginning.ts';
 import { resolve } from 'node:path';
 import type { CheckContext } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
@@ -19,7 +20,7 @@ export async function checkTemplateFile(
       ? {
           pointer: '/templateFile',
           code: problem.code,
-          message: `${problem.file ?? ''}: ${problem.message}`,
+          message: `${brief(problem.file ?? '')}: ${problem.message}`,
         }
       : problem,
   );

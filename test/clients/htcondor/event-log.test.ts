@@ -410,6 +410,23 @@ describe('event logs of HTCondor', () => {
     expect(parsed / evil.length, 'times that a record was parsed').to.be.within(2, 8);
   });
 
+  it('hole 8: count each attempt at a torn record, so that one reading makes some thousands', () => {
+    const evil = '{\n"EventTypeNumber":1,"a":[[[[[[{\n}\n';
+    const { parse } = JSON;
+    let attempts = 0;
+    JSON.parse = ((text: string) => {
+      attempts++;
+      return parse(text) as unknown;
+    }) as typeof parse;
+    try {
+      const { more, events } = readEvents(Buffer.from(evil.repeat(20_000)), now);
+      expect({ more, events: events.length }).to.deep.equal({ more: true, events: 0 });
+    } finally {
+      JSON.parse = parse;
+    }
+    expect(attempts).to.be.within(1000, 5000);
+  });
+
   it('tell where garbage stands and how it begins', () => {
     const { garbage } = read(`${json(11, {})}what is this\n${json(11, {})}`);
     expect(garbage).to.deep.equal([{ at: json(11, {}).length, bytes: 13, excerpt: 'what is this' }]);

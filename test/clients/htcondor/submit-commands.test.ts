@@ -571,4 +571,9 @@ describe('hole 1: htcopts', () => {
       namesBeyondLists(['*', 'request_*', '+MaxRuntime', 'my.maxruntime', 'rank', '+MyTag']),
     ).to.deep.equal(['+MyTag']);
   });
+
+  it('hole 8: are read to their first mistakes: each of thirty thousand lines may have one', () => {
+    const { problems } = readSubmitCommands('a\n'.repeat(30_000));
+    expect(problems.map(({ line }) => line)).to.deep.equal(Array.from({ length: 20 }, (_, at) => at + 1));
+  });
 });

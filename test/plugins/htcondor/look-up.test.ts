@@ -324,6 +324,18 @@ describe('jobs of other users that have the marks of workers', () => {
     ]);
   });
 
+  it('hide no job behind two others of its worker: the one that it was confirmed with is found', async () => {
+    const own = { Owner: 'pilot' };
+    const ended = [job(22, 1, own), job(21, 1, own), job(20, 1, own), job(19, 2, own)];
+    const workers = [confirmed(1, '20.0'), confirmed(2, '19.0')];
+    const { jobs } = await lookUp(scheddOf({ ended }), workers, signal, { history: true });
+    for (const [workerId, cluster] of [
+      [1, 20],
+      [2, 19],
+    ] as const)
+      expect(jobs.get(workerId)?.map(({ id }) => id.cluster)).to.include(cluster);
+  });
+
   it('leave a worker unknown that has but a half of its own', async () => {
     const half = { Owner: 'pilot', JobStatus: 5, HoldReasonCode: 16 };
     const removed = { Owner: 'pilot', JobStatus: 3, RemoveReason: halfReason };

@@ -300,6 +300,26 @@ describe('the monitor of HTCondor', () => {
     expect(await check()).to.nested.include({ kind: 'observed', 'observation.status': 'finished' });
   });
 
+  it('has an end of which the log told count where the history cannot be asked', async () => {
+    const path = join(directory, 'events');
+    writeFileSync(
+      path,
+      '005 (7.0.0) 2026-11-21 20:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n...\n',
+    );
+    schedd.logs.follow([{ path, own: true }]);
+    await look();
+    const refuses = async () =>
+      Promise.reject(new HTCondorError({ code: 'condor-timeout', message: 'no answer', maybeDone: false }));
+    Object.assign(schedd.client, { history: refuses });
+    const workers = [
+      workerOf(1, { handle: { batchID: '7.0' } }),
+      workerOf(2, { handle: { batchID: '8.0' } }),
+    ];
+    const results = await monitor.check(workers, signal);
+    expect(results.get(1)).to.nested.include({ kind: 'observed', 'observation.status': 'finished' });
+    expect(results.get(2)).to.nested.include({ kind: 'unknown', 'error.code': 'condor-timeout' });
+  });
+
   it('keeps why it gave a job up, where no history tells what became of it', async () => {
     const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };
     queue = [job(0, { ...mark, JobStatus: held, EnteredCurrentStatus: seconds() - 9e6 })];

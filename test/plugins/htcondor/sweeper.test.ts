@@ -367,7 +367,7 @@ describe('the sweeper of HTCondor', () => {
         outputs: {
           bring: (ids: readonly number[], fetch: () => Promise<void>, ended: AbortSignal) =>
             clock === systemClock ? outputs.bring(ids, fetch, ended) : fetch(),
-          isAwaited: (id: number, now: number, mayCome: boolean) => look(outputs.isAwaited(id, now, mayCome)),
+          isAwaited: (id: number, at: Clock, mayCome: boolean) => look(outputs.isAwaited(id, at, mayCome)),
           remove: (id: number) => look(outputs.remove(id)),
         },
         refused: new Map(),
@@ -578,6 +578,29 @@ describe('the sweeper of HTCondor', () => {
         writeFileSync(`${outputs.pathOf(3)}.kept`, String(daysAgo(10.1)));
         await passes(jobs, [], 1);
         expect(marks()).to.deep.equal([]);
+      });
+
+      it('one whose first look was by a clock that was a month behind is awaited for ten days since then, also after a restart', async () => {
+        await awaiting(3);
+        await outputs.make([{ workerId: 4, leaves: true }]);
+        writeFileSync(outputs.pathOf(4), 'an output');
+        const month = 30 * 24 * 3_600_000;
+        const old = (clock.now() - month) / 1000;
+        utimesSync(outputs.pathOf(4), old, old);
+        const behind = { now: () => clock.now() - month, monotonic: () => clock.monotonic() };
+        const awaited = async (by: Pick<Clock, 'now' | 'monotonic'>, of = outputs) => [
+          await of.isAwaited(3, by, true),
+          await of.isAwaited(4, by, true),
+        ];
+        expect(await awaited(behind)).to.deep.equal([true, true]);
+        await clock.advance(1000);
+        expect(await awaited(clock), 'it is right now').to.deep.equal([true, true]);
+        const lane = new FileLane({ clock: systemClock, name: 'test', atOnce: 1, timeoutMs: 10_000 });
+        const restarted = new LeftOutputs(outputs.directory, lane);
+        await clock.advance(10 * 24 * 3_600_000 - 2000);
+        expect(await awaited(clock, restarted)).to.deep.equal([true, true]);
+        await clock.advance(1000);
+        expect(await awaited(clock, restarted)).to.deep.equal([false, false]);
       });
 
       it('one that is awaited is tried for days, and told of twice', async () => {

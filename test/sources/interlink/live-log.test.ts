@@ -1,4 +1,6 @@
 import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { LogOpts } from '../../../src/clients/interlink/wire.ts';
 import { LiveLog } from '../../../src/sources/interlink/logs/live-log.ts';
@@ -88,6 +90,26 @@ describe('A12, A13: the log of a running container of interLink on another machi
         text += Buffer.from(piece).toString('latin1');
     })();
   }
+
+  it('hole 8: lets all else have its turn while a long one is searched for the part that was shown', async () => {
+    machine.write('a'.repeat(12 * mib));
+    const directory = join(temporaryDirectory(), 'none');
+    const live = new LiveLog('main', {
+      directory,
+      peek: async (name, most) => (name === 'main.log' ? machine.log.subarray(-most) : undefined),
+    });
+    const end = Buffer.concat([Buffer.from('b'), Buffer.alloc(4095, 'a')]);
+    machine.log.write('b', machine.log.length - 8 * mib);
+    let isOver = false;
+    const look = live.look({ place: 4 * mib, end }).catch(() => (isOver = true));
+    let turns = 0;
+    while (!isOver) {
+      await setImmediate();
+      turns++;
+    }
+    await look;
+    expect(turns).to.be.above(8);
+  });
 
   it('has the same lines and bytes as one in a file', async () => {
     machine.write('one\n');

@@ -231,4 +231,20 @@ describe('the server of the sidecar for interLink', () => {
     expect(files()).to.deep.equal(['output', 'pods']);
     expect(readdirSync(top)).to.deep.equal(['root']);
   });
+
+  it('hole 8: of what is asked of a log reads what it knows, beside any number of other keys', async () => {
+    const others = Object.fromEntries(Array.from({ length: 300_000 }, (_, at) => [`k${at}`, 1]));
+    const asked = {
+      Namespace: 'default',
+      PodUID: randomUUID(),
+      PodName: 'pod',
+      ContainerName: 'main',
+      Opts: {},
+    };
+    const [answer, same] = [
+      await ask('GET', '/getLogs', { ...others, ...asked }),
+      await ask('GET', '/getLogs', asked),
+    ];
+    expect(answer.statusCode).to.equal(same.statusCode).and.equal(404);
+  });
 });

@@ -1,6 +1,7 @@
 import { chmod, lstat, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { Age, type Clock } from '../../../util/clock.ts';
 import { unlessAborted } from '../../../util/deadline.ts';
 import { ensureDirectory, hasCode } from '../../../util/files.ts';
 import { openPlainFile } from '../../../util/plain-file.ts';
@@ -28,6 +29,9 @@ const partial = 'partial';
 /** How long an output waits to be fetched, or for its source, ms: as long as HTCondor itself keeps a spooled job that has ended. */
 const longestWait = 10 * 24 * 3_600_000;
 
+/** A mark whose time differs by more from what has passed here is from another clock than the one of now, ms. */
+const clocksDiffer = 60_000;
+
 /** Ends of the names of the files with the words of a job: its output, its errors, and HTCondor's own log of it. */
 const ends = { stdout: 'out', stderr: 'err', 'job-log': 'log' } as const;
 const words = Object.values(ends);
@@ -48,6 +52,8 @@ export class LeftOutputs {
   readonly #files: FileLane;
   /** The fetch that writes the output of a worker now: two at once would write the same file. */
   readonly #fetches = new Map<number, Promise<unknown>>();
+  /** Of the times in marks, by path. */
+  readonly #ages = new Map<string, Age>();
 
   constructor(directory: string, files: FileLane) {
     this.directory = directory;
@@ -135,37 +141,50 @@ export class LeftOutputs {
 
   /**
    * Whether a sweep has to leave the worker for its source.
-   * @param now ms UTC
    * @param mayCome the spool may have an output that is not here yet
    */
-  async isAwaited(workerId: number, now: number, mayCome: boolean): Promise<boolean> {
+  async isAwaited(
+    workerId: number,
+    clock: Pick<Clock, 'now' | 'monotonic'>,
+    mayCome: boolean,
+  ): Promise<boolean> {
     const found = await this.#stat(workerId);
-    if (found === undefined)
-      return mayCome && now - ((await this.#since(workerId, awaited, now)) ?? -Infinity) < longestWait;
+    const [now, monotonic] = [clock.now(), clock.monotonic()];
+    if (found === undefined) {
+      if (!mayCome) return false;
+      const since = await this.#since(workerId, awaited, now, monotonic);
+      return since !== undefined && now - since < longestWait;
+    }
     if (found.size === 0 && !mayCome) return false;
     // The file is as old as the submission until its output comes, and that may come while no daemon runs.
-    const since = (await this.#since(workerId, kept, now)) ?? now;
+    const since = (await this.#since(workerId, kept, now, monotonic)) ?? now;
     return now - Math.max(since, found.mtimeMs) < longestWait;
   }
 
-  /** The time of the first look, which a mark keeps, ms UTC. Undefined: what the template brings back is not awaited. */
-  async #since(workerId: number, mark: string, now: number): Promise<number | undefined> {
+  /** The time of the first look, which a mark keeps, ms UTC by the clock of now. Undefined: what the template brings back is not awaited. */
+  async #since(workerId: number, mark: string, now: number, monotonic: number): Promise<number | undefined> {
     return this.#files.run('a look at an awaited output', async () => {
       const path = `${this.pathOf(workerId)}.${mark}`;
-      let text = '';
+      let written = '';
       try {
-        text = await readFile(path, 'utf8');
+        written = await readFile(path, 'utf8');
       } catch (error) {
         if (!hasCode(error, 'ENOENT')) throw error;
         if (mark === awaited) return undefined;
       }
-      const first = Number(text);
+      const first = Number(written);
+      const age = this.#ages.get(path) ?? new Age();
+      this.#ages.set(path, age);
       // A later one was written while the clock was ahead.
-      if (first > 0 && first <= now) return first;
+      const isOfPast = first > 0 && first <= now;
+      if (!isOfPast) age.begin(now, monotonic);
+      const since = isOfPast ? Math.round(now - age.of(first, now, monotonic)) : now;
+      // One that was written while the clock was behind, too, counts by the clock of now, also after a restart.
+      if (isOfPast && since - first < clocksDiffer) return since;
       // A source that needs no more what its template brings back has this mark removed. On a full disk the next look counts as the first one.
       const flag = mark === awaited ? 'r+' : 'w';
-      await writeFile(path, String(now), { flag, mode: 0o600 }).catch(() => undefined);
-      return now;
+      await writeFile(path, String(since), { flag, mode: 0o600 }).catch(() => undefined);
+      return since;
     });
   }
 
@@ -198,6 +217,7 @@ export class LeftOutputs {
   /** The output is needed no more. */
   async drop(workerIds: readonly number[]): Promise<void> {
     for (const workerId of workerIds) {
+      this.#forgetAges(workerId);
       for (const mark of [awaited, kept])
         await this.#files.run('removing a mark of an output', () =>
           rm(`${this.pathOf(workerId)}.${mark}`, { force: true }),
@@ -211,9 +231,14 @@ export class LeftOutputs {
 
   /** Removes all files of a worker that goes. */
   async remove(workerId: number): Promise<void> {
+    this.#forgetAges(workerId);
     const path = this.pathOf(workerId);
     await this.#remove(path);
     for (const end of [...words, taken, awaited, kept, partial]) await this.#remove(`${path}.${end}`);
+  }
+
+  #forgetAges(workerId: number): void {
+    for (const mark of [awaited, kept]) this.#ages.delete(`${this.pathOf(workerId)}.${mark}`);
   }
 
   /** A job without a container may leave a directory where its output should be, and HTCondor then brings that. */

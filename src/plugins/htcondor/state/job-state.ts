@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { isoSeconds } from '../../../util/clock.ts';
-import { fromOutside } from '../../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../../util/beginning.ts';
 import type { Observation } from '../../../worker/observation.ts';
 import type { WorkerStatus } from '../../../worker/status.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
@@ -254,7 +254,7 @@ export function whyRemoving(
 ): string {
   const since = at === undefined ? '' : ` since ${isoSeconds(at)}`;
   return JobStatus === 5
-    ? `removed, then held${since} (${fromOutside(HoldReason.trim()).slice(0, 200)}): its remote part may run; condor_release has HTCondor remove it further`
+    ? `removed, then held${since} (${beginningFromOutside(HoldReason.trim(), 200)}): its remote part may run; condor_release has HTCondor remove it further`
     : `removed${since}, and still in the queue: HTCondor has not ended its machine or its remote part yet`;
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nextTurn } from '../../../util/clock.ts';
 import { placesOf } from '../../../util/places.ts';
 import { type LogView, readAt } from './log-view.ts';
 import { type Stamp, Stamps } from './stamps.ts';
@@ -30,6 +31,8 @@ const next = [64 * kib, 1024 * kib, first] as const;
 /** A longer copy lies in a file. */
 const mostInMemory = 64 * kib;
 const mostStamps = 1024 * kib;
+/** Bytes that are searched in one turn. */
+const atOnce = 1024 * kib;
 
 /** Instead of bytes that went by between two looks. */
 const leftOut =
@@ -83,7 +86,7 @@ export class LiveLog {
   async #after(got: Buffer, { place, end }: Shown): Promise<number | undefined> {
     let first: number | undefined;
     let places = 0;
-    placesOf(got, end, (at) => {
+    await inTurns(got, end, (at) => {
       first ??= at;
       places++;
     });
@@ -94,7 +97,7 @@ export class LiveLog {
     // The nearest one on either side: a log of one and the same byte has it at millions of places.
     const middle = wanted - end.length;
     let nearest = first;
-    placesOf(got, end, (at) => {
+    await inTurns(got, end, (at) => {
       if (Math.abs(at - middle) < Math.abs(nearest - middle)) nearest = at;
     });
     return nearest + end.length;
@@ -142,6 +145,16 @@ export class LiveLog {
       readAt: async (place, length) => own.subarray(place, place + length),
       close: async () => undefined,
     };
+  }
+}
+
+/** All places of a text in a log. All else has its turn in between. */
+async function inTurns(log: Buffer, text: Buffer, take: (at: number) => void): Promise<void> {
+  for (let from = 0; from < log.length; from += atOnce) {
+    await nextTurn();
+    placesOf(log.subarray(from, from + atOnce + text.length - 1), text, (at) => {
+      take(from + at);
+    });
   }
 }
 

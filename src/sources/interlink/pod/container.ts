@@ -41,6 +41,7 @@ export function containerText(
   findings: Findings,
 ): string {
   const { at, expand } = given;
+  const written = [...(container.command ?? []), ...(container.args ?? [])];
   const command = (container.command ?? []).map(expand);
   const args = (container.args ?? []).map(expand);
   if (![...command, ...args].every(isText))
@@ -50,7 +51,7 @@ export function containerText(
   if (command[0] === '') findings.problems.push(problem(`${at}/command/0`, 'the program is empty'));
   if (image?.kind === 'host' && command.length + args.length === 0)
     findings.problems.push(problem(at, `container ${container.name} runs on the machine and has no command`));
-  warnOfRelative([...command, ...args], container, image, findings);
+  warnOfRelative([...command, ...args], written, container, image, findings);
   const lines = [
     // An image's own program gets the arguments when the Pod gives no other.
     fieldsOf('run', image?.kind === 'host' ? 'host' : command.length > 0 ? 'exec' : 'run'),
@@ -93,19 +94,23 @@ function optionsOf(container: Container, given: ContainerContext, findings: Find
 
 const file = /^[\w.][\w./-]*\.(?:c?js|jar|json|mjs|php|pl|py|R|rb|sh|toml|ts|ya?ml)$/;
 
-/** apptainer keeps no working directory of an image: programs and files that are named from it are not found. */
+/**
+ * apptainer keeps no working directory of an image: programs and files that are named from it are not found.
+ * @param written the words as the Pod has them: a value of a variable, which may be a Secret's, is in no message
+ */
 function warnOfRelative(
   words: readonly string[],
+  written: readonly string[],
   { name, workingDir }: Container,
   image: PodImage | undefined,
   { warnings }: Findings,
 ): void {
   // A file of apptainer says what the registry said of the image.
   if ((workingDir ?? '') !== '' || image?.kind !== 'path' || image.path.endsWith('.sif')) return;
-  const found = words.find((word, index) => file.test(word) || (index === 0 && /^[^/]+\//.test(word)));
-  if (found !== undefined)
+  const found = words.findIndex((word, index) => file.test(word) || (index === 0 && /^[^/]+\//.test(word)));
+  if (found >= 0)
     warnings.push(
-      `container ${name} starts in "/", whatever directory its image names: if ${shown(found)} is not there, set workingDir`,
+      `container ${name} starts in "/", whatever directory its image names: if ${shown(written[found] ?? '')} is not there, set workingDir`,
     );
 }
 
@@ -128,7 +133,7 @@ function homeOptions(
   const home = variables.get('HOME');
   if (home === undefined) return [];
   if (isPlace(home)) return ['--no-home', '--home', home];
-  warnings.push(`container ${name}: its HOME ${shown(home)} is no absolute path that apptainer can take`);
+  warnings.push(`container ${name}: the value of its HOME is no absolute path that apptainer can take`);
   return [];
 }
 
@@ -200,6 +205,11 @@ export function writersOf(
   ].map((place) => ({ container: name, place }));
 }
 
+/** The same as a message shows it: without the values of variables, which may be those of a Secret. */
+function writtenSubPath({ subPath, subPathExpr }: VolumeMount): string {
+  return subPathExpr || (subPath ?? '');
+}
+
 function subPathOf({ subPath, subPathExpr }: VolumeMount, expand: Expand): string {
   const expression = subPathExpr ?? '';
   return expression === '' ? (subPath ?? '') : expand(expression);
@@ -222,8 +232,9 @@ function mountLines(
     if (!isPlace(mount.mountPath))
       return wrong(`${shown(mount.mountPath)} is no absolute path that apptainer can take`);
     const subPath = subPathOf(mount, expand);
+    const written = `${mount.subPathExpr ? 'value of subPathExpr' : 'subPath'} ${shown(writtenSubPath(mount))}`;
     if (subPath !== '' && (!isRelative(subPath) || /[,:\\]/.test(subPath)))
-      return wrong(`${shown(subPath)} is no path below the volume ${mount.name}`);
+      return wrong(`the ${written} is no path below the volume ${mount.name}`);
     if (volume.kind === 'left-out') return [];
     const place =
       volume.kind === 'host'
@@ -234,9 +245,14 @@ function mountLines(
       return wrong(`${writer}: mount ${mount.name} as a whole, or there with readOnly`);
     if (volume.kind === 'host') {
       if (subPath !== '')
-        warnings.push(`the directory ${subPath} of volume ${mount.name} must be on the machine`);
+        warnings.push(
+          `the directory ${writtenSubPath(mount)} of volume ${mount.name} must be on the machine`,
+        );
       const source = subPath === '' ? volume.path : `${volume.path}/${subPath}`;
-      if (!isPlace(source)) return wrong(`${shown(source)} is no path that apptainer can take`);
+      if (!isPlace(source))
+        return wrong(
+          `${shown(`${volume.path}/${writtenSubPath(mount)}`)} is no path that apptainer can take`,
+        );
       return [bindLine(mount.readOnly === true ? 'ro' : 'rw', 'host', source, mount.mountPath)];
     }
     // Kubernetes mounts ConfigMaps, Secrets and projected volumes for reading only.

@@ -97,7 +97,9 @@ function planned(
   const volumes = volumesOf(data, mountedBy(listed), context, findings);
   const pullSecrets = new Set((spec.imagePullSecrets ?? []).map(({ name }) => name));
   const secrets = context.exportPodData ? (data.container ?? []).flatMap((one) => one.secrets ?? []) : [];
-  const logins = loginsOf(secrets.filter(({ metadata }) => pullSecrets.has(metadata?.name)));
+  const pulling = secrets.filter(({ metadata }) => pullSecrets.has(metadata?.name));
+  // Each container brings the same ones.
+  const logins = loginsOf([...new Map(pulling.map((secret) => [secret.metadata?.name, secret])).values()]);
   const script = data.jobScript ?? '';
   if (script !== '' && !context.jobScript)
     findings.problems.push(

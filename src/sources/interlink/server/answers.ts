@@ -1,6 +1,7 @@
 import { bounds } from '../bounds.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
+  LogStructSchema,
   NamedPodSchema,
   NamedPodsSchema,
   readCreate,
@@ -114,7 +115,9 @@ export async function answerLogs(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const asked = readOnce(request, (body) => readLogRequest(jsonOf(body)));
+  const asked = readOnce(request, (body) =>
+    readLogRequest(partsOf(body, LogStructSchema, bounds.bodyValues)),
+  );
   await streams.send(asked, service, reply, goneOf(reply));
 }
 

@@ -125,6 +125,16 @@ describe('jobs that are followed by queries and by a log', () => {
     }
   });
 
+  it('are the same if the log, which counts in milliseconds, has the submission in the second of the end', () => {
+    const known = new KnownJobs();
+    known.see(new Map([['1.0', job(0, { JobStatus: 2 })]]), [], new Set(['1.0']));
+    known.apply([event('terminated', 0, 20.2)], none);
+    known.apply([event('submit', 0, 20.7)], none);
+    expect(known.endOf('1.0')?.workerId).to.equal(100);
+    known.apply([event('submit', 0, 21)], none);
+    expect(known.endOf('1.0')).to.equal(undefined);
+  });
+
   it('are in the end as they are, however queries and readings fall between what happens', () => {
     const procs = 3;
     const step = fc.oneof(

@@ -51,4 +51,22 @@ describe('the workers of one condor_submit', () => {
     ];
     expect(idsOf(workers)).to.deep.equal([[1, 3], [2], [4], [5], [6]]);
   });
+
+  it('hole 8: have the commands that they share looked at once, which may be long', () => {
+    let looks = 0;
+    const submit = new Proxy<NonNullable<Payload['submit']>>(
+      { rank: 'Mips' },
+      {
+        ownKeys: (of) => {
+          looks++;
+          return Reflect.ownKeys(of);
+        },
+      },
+    );
+    const workers = Array.from({ length: 100 }, (_, at) => withSubmit(at + 1, submit));
+    expect(
+      idsOf([...workers, withSubmit(101, { rank: 'Mips' }), withSubmit(102, { rank: '1' })]),
+    ).to.deep.equal([Array.from({ length: 101 }, (_, at) => at + 1), [102]]);
+    expect(looks).to.equal(1);
+  });
 });

@@ -539,6 +539,65 @@ describe('a Pod becomes a job', () => {
     expect(linesOf(planned(data, { exportPodData: false }), 'c0', 'bind')).to.deep.equal([]);
   });
 
+  it('hole 8: has each Secret of its images read once, however many containers bring it', () => {
+    const content = Buffer.from('{"auths":{"docker.io":{"username":"u","password":"p"}}}').toString('base64');
+    const secrets = [{ metadata: { name: 's' }, data: { '.dockerconfigjson': content } }];
+    const containers = Array.from({ length: 10 }, (_, at) => ({
+      name: `c${at}`,
+      image: 'busybox',
+      command: ['true'],
+    }));
+    const data = podData(
+      {},
+      { containers, imagePullSecrets: [{ name: 's' }] },
+      { container: containers.map(({ name }) => ({ name, secrets })) },
+    );
+    const { parse } = JSON;
+    let reads = 0;
+    JSON.parse = ((text: string) => {
+      if (text.includes('auths')) reads++;
+      return parse(text) as unknown;
+    }) as typeof parse;
+    try {
+      expect(planFile(planned(data), 'l0')).to.equal('user u\npassword p\n');
+    } finally {
+      JSON.parse = parse;
+    }
+    expect(reads).to.equal(1);
+  });
+
+  it('shows no value of a variable in what it says: interLink sends those of Secrets resolved', () => {
+    const value = 's3cr3t:Value/with,signs-0123456789';
+    const env = [
+      { name: 'TOKEN', value },
+      { name: 'HOME', value },
+    ];
+    const volumes = [
+      { name: 'v', emptyDir: {} },
+      { name: 'h', hostPath: { path: '/cvmfs' } },
+    ];
+    const allowed = { hostPaths: ['/cvmfs'] };
+    const at = (name: string, subPathExpr: string) => ({ name, mountPath: '/v', subPathExpr });
+    const told = (container: Partial<Container>) => {
+      const problems = refusals(podData({ env, ...container }, { volumes }), allowed);
+      expect(JSON.stringify(problems)).not.to.match(/s3cr3t|signs/);
+      return problems;
+    };
+    for (const name of ['v', 'h'])
+      expect(told({ volumeMounts: [at(name, '$(TOKEN)')] })).to.deep.equal([
+        `/pod/spec/containers/0/volumeMounts/0: the value of subPathExpr "$(TOKEN)" is no path below the volume ${name}`,
+      ]);
+    const { warnings } = planned(podData({ env, image: '/cvmfs/x', command: ['$(TOKEN)/run.sh'] }));
+    expect(warnings).to.deep.equal([
+      'container main starts in "/", whatever directory its image names: if "$(TOKEN)/run.sh" is not there, set workingDir',
+      'container main: the value of its HOME is no absolute path that apptainer can take',
+    ]);
+    const below = { env: [{ name: 'TOKEN', value: 's3cr3t' }], volumeMounts: [at('h', '$(TOKEN)')] };
+    expect(planned(podData(below, { volumes }), allowed).warnings).to.deep.equal([
+      'the directory $(TOKEN) of volume h must be on the machine',
+    ]);
+  });
+
   it('names the parts that a job does not have', () => {
     const env = [{ name: 'HOME', value: 'a:b' }];
     const volumeMounts = [mount('v')];
@@ -557,7 +616,7 @@ describe('a Pod becomes a job', () => {
     };
     const plan = planned(podData(container, spec));
     expect(plan.warnings).to.deep.equal([
-      'container main: its HOME "a:b" is no absolute path that apptainer can take',
+      'container main: the value of its HOME is no absolute path that apptainer can take',
       'container main: its terminationMessagePath "/v/said" is in a volume, or no path that apptainer can take: its message is left out',
       'restartPolicy is OnFailure: a job runs each container once',
       'hostAliases is left out: containers have /etc/hosts of the machine',

@@ -168,6 +168,39 @@ describe('a Pod, run by a real apptainer', () => {
       .and.to.contain('my.var=odd\n');
   });
 
+  it('is probed in its own files also where the first ways into it were too slow', async () => {
+    const tools = join(directory, 'tools');
+    mkdirSync(tools);
+    const own = execFileSync('sh', ['-c', 'command -v nsenter'], { encoding: 'utf8' }).trim();
+    const seen = join(tools, 'seen');
+    writeFileSync(seen, '');
+    chmodSync(seen, 0o666);
+    // `timeout` has to kill the first two.
+    const script = `#!/bin/sh\necho >>${seen}\n[ "$(wc -l <${seen})" -gt 2 ] || exec sleep 3600\nexec ${own} "$@"\n`;
+    writeFileSync(join(tools, 'nsenter'), script, { mode: 0o755 });
+    const { child, ended, report } = start(
+      podData({
+        image: real.image,
+        command: ['sh', '-c', 'echo >/tmp/up; while :; do sleep 1; done'],
+        // In another container of its image there is no such file.
+        livenessProbe: {
+          exec: { command: ['cat', '/tmp/up'] },
+          periodSeconds: 1,
+          failureThreshold: 1,
+          timeoutSeconds: 60,
+        },
+        readinessProbe: { exec: { command: ['cat', '/tmp/up'] }, periodSeconds: 1, timeoutSeconds: 60 },
+      }),
+      {},
+      tools,
+    );
+    await isReady(report);
+    expect(readFileSync(seen, 'utf8').length).to.be.greaterThan(2);
+    child.kill('SIGTERM');
+    await ended;
+    expect(report()['main']).to.include({ exitCode: 143 });
+  });
+
   it('hole 2: has no program of its volumes run outside of it, whatever its PATH says', async () => {
     const lie = `printf '#!/bin/sh\\necho was here >>/%s/out\\nexec /usr/bin/tr "$@"\\n' "$1" >/v/tr; chmod +x /v/tr`;
     const place = '$(busybox grep " /v " /proc/self/mountinfo | busybox cut -d " " -f 4)';

@@ -78,6 +78,22 @@ describe('files of Pods of interLink on a file system that hangs', () => {
   });
 });
 
+describe('the output directory of a Pod of interLink', () => {
+  it('shows a job by what it left, and by nothing that a file server put there', async () => {
+    const root = temporaryDirectory();
+    const pods = new PodFiles(root, recordingLog(), { run: (_what, call) => call() });
+    const directory = join(root, 'output', uidOf(1));
+    expect(await pods.hasOutput(uidOf(1)), 'there is none').to.equal(false);
+    mkdirSync(directory, { recursive: true });
+    expect(await pods.hasOutput(uidOf(1)), 'it is empty').to.equal(false);
+    mkdirSync(join(directory, '.snapshot'));
+    writeFileSync(join(directory, '.nfs000000000001'), '');
+    expect(await pods.hasOutput(uidOf(1))).to.equal(false);
+    writeFileSync(join(directory, '.job.log'), '');
+    expect(await pods.hasOutput(uidOf(1))).to.equal(true);
+  });
+});
+
 describe('the report of a Pod of interLink', () => {
   it('is read up to its bound, also when it grows between the look at its length and the reading', async () => {
     const root = temporaryDirectory();
