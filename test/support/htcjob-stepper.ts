@@ -58,6 +58,8 @@ export class StepperSite {
   queue: string | Reason | undefined = 'Q';
   /** Why the queue gives no workers. */
   reasons: readonly Reason[] = [];
+  /** Why jobs may live that the database does not have. */
+  unlisted: Reason | undefined;
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
   /** How far the clock of the server is ahead of ours, ms. */
   serverAhead = 0;
@@ -161,6 +163,7 @@ export class StepperSite {
         remove: (one) => this.outputs.remove(one),
       },
       asking: this.asking,
+      whyUnlisted: () => this.unlisted,
     });
   }
 

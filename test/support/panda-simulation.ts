@@ -292,6 +292,11 @@ export class PandaSimulation {
             else this.workers[at] = { ...row, worker: { ...row.worker, status: 'cancelled' } };
           }
         }),
+      withdraw: (origins) =>
+        effect(() => {
+          const made = new Set(this.workers.map(({ origin }) => keyOf(origin)));
+          for (const key of origins.map(keyOf)) if (!made.has(key)) this.#withdrawn.add(key);
+        }),
       find: (filters) =>
         effect(() =>
           this.workers.filter(({ origin }) => filters.some(({ uid }) => uid === origin.uid)).map(known),
@@ -322,6 +327,7 @@ export class PandaSimulation {
       logs: () => Promise.reject(new Error('none')),
       peek: async () => undefined,
       reasons: () => [],
+      unlisted: () => undefined,
       queues: () => ['Q'],
       ownQueues: () => [ownQueue('Q', { runMode: 'slave' })],
       keepIdsAbove: async () => undefined,

@@ -22,6 +22,7 @@ const promises: readonly string[] = [
   'test/checks/{ledger,planted-violations,scripts,sweep,units}.test.ts',
   'test/cli/{command-line,completion,db,hang-ups,program,smoke}.test.ts',
   'test/clients/credentials/ccache.test.ts',
+  'test/clients/program.test.ts',
   'test/daemon/{daemon,factory-file,logging}.test.ts',
   'test/plugins/credentials/kerberos{,-secret}.test.ts',
   'test/plugins/documented-source.test.ts',
