@@ -1,10 +1,6 @@
-import { withoutOwn } from './own-secrets.ts';
+import { beginningWithoutOwn, behindCut, withoutOwn } from './own-secrets.ts';
 import { maskText } from './secrets.ts';
 
-/** As much behind the part that is shown is looked at: it tells whether a secret begins before the cut. */
-const behindCut = 500;
-/** Characters at the cut in which a secret of ours may begin without being known by them. */
-const unknownAtCut = 64;
 /**
  * What ends a secret of any form that the cut left open: the first or second part of a token, a password in a URL, a text in quotes. One of the
  * two quotes may end a harmless text that has the secret in it.
@@ -17,7 +13,7 @@ const closings = ['.AAAAA.@"', "'"];
 export function beginningFromOutside(text: string, most: number): string {
   const read = most + behindCut;
   if (text.length <= read) return brief(maskText(withoutOwn(text)), most);
-  const head = withoutOwn(text.slice(0, read)).slice(0, -unknownAtCut);
+  const head = beginningWithoutOwn(text, read);
   const shown = closings.reduce((text, closing) => withoutClosing(maskText(text + closing), closing), head);
   return `${shown.slice(0, most - 3)}...`;
 }

@@ -14,7 +14,9 @@ const mostOfPlace = 20;
 /** Longest text from outside that is looked at and shown: the forms of secrets are looked for in time that grows with its square. */
 const longest = 2000;
 /** As much behind it is looked at: it tells whether a secret begins before the cut. */
-const behindCut = 500;
+export const behindCut = 500;
+/** Characters at the cut in which a secret of ours may begin without being known by them. */
+const unknownAtCut = 4 * telling;
 
 /** By place: the secrets that were read there, each in the forms that it is sent in. */
 const places = new Map<string, string[][]>();
@@ -205,9 +207,15 @@ export function fromOutside(text: string): string {
   if (text.length <= longest) return masked(text);
   const end = longest + behindCut;
   if (text.length <= end) return `${masked(text).slice(0, longest)}...`;
-  const head = withoutOwn(text.slice(0, end));
-  // One of ours that begins in the last characters is not known.
-  return `${maskedOpen(head.slice(0, -4 * telling)).slice(0, longest)}...`;
+  return `${maskedOpen(beginningWithoutOwn(text, end)).slice(0, longest)}...`;
+}
+
+/** The first characters of a longer text, without the secrets of this process and without what may be the beginning of one. */
+export function beginningWithoutOwn(text: string, length: number): string {
+  const head = withoutOwn(text.slice(0, length));
+  // What stands before a hidden secret is known. A long one may leave nothing else.
+  const known = head.includes(hidden) ? head.lastIndexOf(hidden) + hidden.length : 0;
+  return head.slice(0, Math.max(known, head.length - unknownAtCut));
 }
 
 /** What ends a secret of some forms: a text in quotes, a password in a URL, the first or second part of a token. */

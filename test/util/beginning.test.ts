@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { beginningFromOutside, brief } from '../../src/util/beginning.ts';
-import { rememberSecret } from '../../src/util/own-secrets.ts';
+import { fromOutside, rememberSecret } from '../../src/util/own-secrets.ts';
+import { makeJwt } from '../support/credentials.ts';
 import { maskedCharacters } from '../support/masked-characters.ts';
 
 describe('the beginning of a text from outside', () => {
@@ -23,6 +24,32 @@ describe('the beginning of a text from outside', () => {
       expect(beginningFromOutside(text, 100), text.slice(0, 30)).to.not.include('hunter7');
       expect(beginningFromOutside(text, 100)).to.match(/\(hidden\).*\.\.\.$/s);
     }
+  });
+
+  it('says that a secret of ours is hidden which is longer than what is looked at, and shows what stands before it', () => {
+    // Each token of one issuer has the head of the others: a word that begins like this is hidden whole.
+    rememberSecret(makeJwt({ sub: 'pilot' }));
+    const token = `eyJhbGciOiJIUzI1.${'hunter7'.repeat(1000)}`;
+    for (const show of [fromOutside, (text: string) => beginningFromOutside(text, 100)]) {
+      expect(show(token)).to.equal('(hidden)...');
+      expect(show(`refused: ${token}`)).to.equal('refused: (hidden)...');
+    }
+  });
+
+  it('hole 3: shows nothing of a secret of ours that begins behind another one, just before what is looked at ends', () => {
+    const secret = 'another-own-secret-76543210-fedcba';
+    rememberSecret(secret);
+    rememberSecret(makeJwt({ sub: 'pilot' }));
+    for (const [read, show] of [
+      [2500, fromOutside],
+      [600, (text: string) => beginningFromOutside(text, 100)],
+    ] as const)
+      for (let seen = 1; seen < secret.length; seen++) {
+        const token = `eyJhbGciOiJIUzI1.${'x'.repeat(read)}`.slice(0, read - 1 - seen);
+        expect(show(`${token} ${secret} ${'x '.repeat(read)}`), `${seen} characters`).to.match(
+          /^\(hidden\)( \(hidden\))?\.\.\.$/,
+        );
+      }
   });
 
   it('shows a short text whole, without secrets of ours', () => {
