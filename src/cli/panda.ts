@@ -76,8 +76,14 @@ const siteColumns: readonly Column<PandaSiteView>[] = [
   { title: 'SAID', value: ({ order }) => (order === null ? null : numbers(order.said)) },
   { title: 'WANTED', value: ({ order }) => (order === null ? null : numbers(order.wanted)) },
   { title: 'REST', value: ({ order }) => order?.rest ?? null },
-  { title: 'JOBS', value: ({ jobs }) => jobs?.activated ?? null },
+  { title: 'JOBS', value: ({ jobs }) => jobs && jobsText(jobs) },
 ];
+
+function jobsText({ activated, instances }: NonNullable<PandaSiteView['jobs']>): string {
+  return instances === null
+    ? String(activated)
+    : `${activated}, for ${instances} ${instances === 1 ? 'instance' : 'instances'}`;
+}
 
 const commandColumns: readonly Column<CarriedOut>[] = [
   { title: 'TIME', value: ({ at }) => at },

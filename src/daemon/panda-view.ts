@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { readSecretFile } from '../clients/credentials/files.ts';
+import { readCredentialFile } from '../clients/credentials/files.ts';
 import { readToken } from '../clients/credentials/jwt.ts';
 import { readX509 } from '../clients/credentials/x509.ts';
 import type { SourceDefinition } from '../plugins/contracts/index.ts';
@@ -80,7 +80,11 @@ export interface PandaSiteView {
     readonly wanted: Readonly<Record<string, number>>;
     readonly rest: number;
   } | null;
-  readonly jobs: { readonly activated: number; readonly at: string } | null;
+  readonly jobs: {
+    readonly activated: number;
+    readonly at: string;
+    readonly instances: number | null;
+  } | null;
 }
 
 export interface PandaViewParts {
@@ -162,7 +166,7 @@ async function factsOf(
 ): Promise<{ readonly subject: string; readonly expiresAt?: number | undefined }> {
   if (login.kind === 'oidc' && 'text' in login.token) return readToken(login.token.text, 'auth_token');
   const path = login.kind === 'x509' ? login.certFile : 'file' in login.token ? login.token.file : '';
-  const { bytes } = await readSecretFile(path);
+  const { bytes } = await readCredentialFile(path);
   const text = bytes.toString('utf8');
   return login.kind === 'x509' ? readX509(text, path) : readToken(text, path);
 }
@@ -203,7 +207,10 @@ function linkView(status: PandaLinkStatus): PandaLinkView {
               wanted: order.wanted,
               rest: order.rest,
             },
-      jobs: jobs === undefined ? null : { activated: jobs.activated, at: isoTime(jobs.at) },
+      jobs:
+        jobs === undefined
+          ? null
+          : { activated: jobs.activated, at: isoTime(jobs.at), instances: jobs.instances ?? null },
     })),
     reports: {
       lastTaken: reports.lastTaken === undefined ? null : isoTime(reports.lastTaken),

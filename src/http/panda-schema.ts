@@ -51,7 +51,16 @@ export const PandaAnswer = Type.Object(
                     closed,
                   ),
                 ),
-                jobs: orNull(Type.Object({ activated: Type.Number(), at: Time }, closed)),
+                jobs: orNull(
+                  Type.Object(
+                    {
+                      activated: Type.Number(),
+                      at: Time,
+                      instances: orNull(Count),
+                    },
+                    closed,
+                  ),
+                ),
               },
               closed,
             ),

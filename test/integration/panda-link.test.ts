@@ -12,7 +12,16 @@ describe('the link to a real PanDA server', () => {
     // A queue that is its own master keeps one worker queued without any job. Here each starts at once, so there would be no end of them.
     const demand = { name: 'panda', noPilotsWhenNoActiveJobs: true };
     panda = await PandaSite.start({
-      queues: { Q: {}, OTHER: {}, SELF: { runMode: 'self', demand, nQueueLimitWorker: 2 } },
+      queues: {
+        Q: {},
+        OTHER: {},
+        SELF: { runMode: 'self', demand, nQueueLimitWorker: 2 },
+        SHARED: {
+          runMode: 'self',
+          demand: { ...demand, activateWorkerFactor: 'auto' },
+          nQueueLimitWorker: 2,
+        },
+      },
       link: { jobsInterval: 1 },
     });
     daemon = panda.site.start();
@@ -144,5 +153,29 @@ describe('the link to a real PanDA server', () => {
     panda.at.admin('job', panda.siteOf('SELF'), '--n', '3');
     // Three jobs, and no more than two queued: as long as none runs. Each that runs makes room for another.
     await until('three workers were made', async () => (await ofQueue('SELF')).length >= 3);
+  });
+
+  it('D3: asks for its share of the jobs where other instances report workers of the site too', async () => {
+    const site = panda.siteOf('SHARED');
+    const rows = ['other1', 'other2'].map(
+      (id) => `('${id}', '${site}', 'SCORE', 'running', 1, now() AT TIME ZONE 'UTC', 'managed')`,
+    );
+    panda.at.admin(
+      'sql',
+      `INSERT INTO harvester_worker_stats (harvester_id, computingsite, resourcetype, status, n_workers, lastupdate, jobtype)
+       VALUES ${rows.join()}`,
+    );
+    panda.at.admin('site', site, '--harvester', panda.id);
+    panda.at.admin('job', site, '--n', '2');
+    const messages = async () => (await panda.site.queue(site)).reasons.map(({ message }) => message);
+    await until('the share of two jobs is none', async () =>
+      (await messages()).some(
+        (text) => text.includes('had 2 activated jobs at') && text.includes('which 3 instances share'),
+      ),
+    );
+    expect(await ofQueue('SHARED')).to.deep.equal([]);
+    expect((await panda.site.run('panda')).stdout).to.match(/SHARED.* 2, for 3 instances/);
+    panda.at.admin('sql', `DELETE FROM harvester_worker_stats WHERE harvester_id LIKE 'other_'`);
+    await until('it has the site alone', async () => (await ofQueue('SHARED')).length >= 2);
   });
 });

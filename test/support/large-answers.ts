@@ -61,6 +61,7 @@ export const calls: Readonly<Record<string, (api: PandaApi) => Promise<PandaOutc
   acquire_commands: (api) => api.acquireCommands(20, signal),
   get_resource_types: (api) => api.resourceTypes(signal),
   active_job_stats_by_site: (api) => api.activeJobs(signal),
+  get_worker_statistics: (api) => api.workerStatistics(signal),
   get_current_worker_id: (api) => api.currentWorkerId(signal),
   update_workers: (api) => api.updateWorkers([{ workerID: 1, status: 'running' }], signal),
 };

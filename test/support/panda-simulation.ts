@@ -119,6 +119,7 @@ export class PandaSimulation {
         currentWorkerId: async () => ({ kind: 'ok', data: 0 }),
         resourceTypes: async () => ({ kind: 'ok', data: [] }),
         activeJobs: async () => ({ kind: 'ok', data: {} }),
+        workerStatistics: async () => ({ kind: 'ok', data: {} }),
         updateWorkers: async (workers) => ({ kind: 'ok', data: workers.map(() => true) }),
         acquireCommands: () =>
           call(() => {

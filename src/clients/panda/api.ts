@@ -226,6 +226,12 @@ export class PandaApi {
     return this.#ask({ method: 'GET', path, bounds }, SiteStatistics, signal);
   }
 
+  /** What each instance reported of each site, by site and then by instance, unchecked. The server leaves out what is older than four hours. */
+  workerStatistics(signal: AbortSignal): Promise<PandaOutcome<Readonly<Record<string, unknown>>>> {
+    const path = 'harvester/get_worker_statistics';
+    return this.#ask({ method: 'GET', path, bounds: statisticsBounds }, SiteStatistics, signal);
+  }
+
   #own<Fields extends object>(fields: Fields): Fields & { readonly harvester_id: string } {
     return { harvester_id: this.#id, ...fields };
   }

@@ -27,6 +27,7 @@ export const pandaCallNames = [
   'acknowledge',
   'statistics',
   'jobs',
+  'worker-statistics',
   'reports',
   'dialogs',
   'metrics',
@@ -56,8 +57,11 @@ export interface PandaSite {
   /** When statistics of it were last taken by the server. */
   readonly statisticsAt?: number;
   readonly order?: PandaOrder;
-  /** Activated jobs of the site, where a queue of it counts them (`runMode: self`), and when they were counted. */
-  readonly jobs?: { readonly activated: number; readonly at: number };
+  /**
+   * Activated jobs of the site, where a queue of it counts them (`runMode: self`), and when they were counted; and the instances that share
+   * them, this one among them, where `activateWorkerFactor: auto` asks for these.
+   */
+  readonly jobs?: { readonly activated: number; readonly at: number; readonly instances?: number };
 }
 
 /** The order that counts: the last one. */

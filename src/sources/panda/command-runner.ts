@@ -385,10 +385,9 @@ function sumOf(value: unknown): string {
 /** Whether two keys of one number are of one command. */
 function isSame(one: string, other: string): boolean {
   const [[, time = '', sum], [, otherTime = '', otherSum]] = [one.split('@'), other.split('@')];
-  // A fraction of a second may be lost on the way.
-  const isSecond =
-    sum === otherSum && Math.floor(Number(time) / 1000) === Math.floor(Number(otherTime) / 1000);
-  if (/^\d+$/.test(time) && /^\d+$/.test(otherTime)) return time === otherTime || isSecond;
+  // A fraction of a second may be lost on the way, cut or rounded.
+  const isNear = sum === otherSum && Math.abs(Number(time) - Number(otherTime)) <= 1000;
+  if (/^\d+$/.test(time) && /^\d+$/.test(otherTime)) return time === otherTime || isNear;
   return sum === otherSum && (time === otherTime || time === '' || otherTime === '');
 }
 

@@ -5,9 +5,10 @@ import { mostOfOneOrder } from './order-book.ts';
 import type { ServerHealth } from './server-health.ts';
 
 export interface ActiveJobsParts {
-  readonly api: Pick<PandaApi, 'activeJobs' | 'resourceTypes'>;
+  readonly api: Pick<PandaApi, 'activeJobs' | 'resourceTypes' | 'workerStatistics'>;
   readonly clock: Clock;
   readonly health: ServerHealth;
+  readonly harvesterId: string;
   /** ms */
   readonly interval: number;
 }
@@ -18,13 +19,21 @@ export interface JobCount {
   readonly at: number;
 }
 
-/** A count that could not be had again is used for so long, ms. */
+/** An answer about all sites, and when it was asked for, ms UTC. */
+interface SiteAnswer {
+  readonly bySite: Readonly<Record<string, unknown>>;
+  readonly at: number;
+}
+
+/** An answer that could not be had again is used for so long, ms. */
 const usedFor = 3_600_000;
 
-/** The activated jobs of all sites, for queues that count them themselves. One question for all of them. */
+/** The activated jobs of all sites, for queues that count them themselves, and who shares them. One question for all sites. */
 export class ActiveJobs {
   readonly #parts: ActiveJobsParts;
-  #counts: { readonly bySite: Readonly<Record<string, unknown>>; readonly at: number } | undefined;
+  #counts: SiteAnswer | undefined;
+  #statistics: SiteAnswer | undefined;
+  #asksForInstances = false;
   /** Monotonic ms. */
   #dueAt = -Infinity;
 
@@ -34,50 +43,77 @@ export class ActiveJobs {
 
   /** A site without jobs is not in the server's answer. Undefined where no count can be trusted, or that of the site is no number. */
   of(site: string): JobCount | undefined {
-    const counts = this.#counts;
-    if (counts === undefined || this.#parts.clock.now() - counts.at > usedFor) return undefined;
-    const { bySite, at } = counts;
-    const ofSite = Object.hasOwn(bySite, site) ? bySite[site] : {};
-    if (!isObject(ofSite)) return undefined;
+    const ofSite = this.#ofSite(this.#counts, site);
+    if (ofSite === undefined || this.#counts === undefined) return undefined;
     const { activated = 0 } = ofSite;
     return typeof activated === 'number' && activated >= 0 && Number.isFinite(activated)
-      ? { activated, at }
+      ? { activated, at: this.#counts.at }
       : undefined;
   }
 
-  /** @returns whether there is a new count */
+  /**
+   * How many instances report workers of a site, this one among them. Undefined where no answer can be trusted.
+   * Source: Harvester's worker_adjuster, `get_activate_worker_factor`, which counts those that the server names.
+   */
+  instancesOf(site: string): number | undefined {
+    const ofSite = this.#ofSite(this.#statistics, site);
+    return ofSite && new Set(Object.keys(ofSite)).add(this.#parts.harvesterId).size;
+  }
+
+  #ofSite(answer: SiteAnswer | undefined, site: string): Readonly<Record<string, unknown>> | undefined {
+    if (answer === undefined || this.#parts.clock.now() - answer.at > usedFor) return undefined;
+    const ofSite = Object.hasOwn(answer.bySite, site) ? answer.bySite[site] : {};
+    return isObject(ofSite) ? ofSite : undefined;
+  }
+
+  /** From now on the server is asked which instances share the jobs of a site. */
+  askForInstances(): void {
+    if (this.#asksForInstances) return;
+    this.#asksForInstances = true;
+    this.#dueAt = -Infinity;
+  }
+
+  /** @returns whether there is a new answer */
   async turn(signal: AbortSignal): Promise<boolean> {
-    const { clock, health, interval } = this.#parts;
+    const { api, clock, interval } = this.#parts;
     if (clock.monotonic() < this.#dueAt) return false;
-    const at = clock.now();
-    const outcome = await this.#ask(signal);
-    health.note('jobs', outcome);
+    const statistics = this.#asksForInstances
+      ? await this.#ask('worker-statistics', () => api.workerStatistics(signal), signal)
+      : undefined;
+    const counts = await this.#ask('jobs', () => api.activeJobs(signal), signal);
     this.#dueAt = clock.monotonic() + interval;
-    if (outcome.kind === 'failed') return false;
-    this.#counts = { bySite: outcome.data, at };
-    return true;
+    this.#statistics = statistics ?? this.#statistics;
+    this.#counts = counts ?? this.#counts;
+    return counts !== undefined || statistics !== undefined;
   }
 
   /**
-   * A server without any job answers as one whose database is down, so a second call says which of the two it is.
-   * Source: panda-server 1.0.4, `statistics_api.py`.
+   * A server that has nothing to tell answers as one whose database is down, so a second call says which of the two it is.
+   * Source: panda-server 1.0.4, `statistics_api.py`, `harvester_api.py`.
    */
-  async #ask(signal: AbortSignal): ReturnType<PandaApi['activeJobs']> {
-    const { api } = this.#parts;
-    const outcome = await api.activeJobs(signal);
+  async #ask(
+    name: 'jobs' | 'worker-statistics',
+    call: () => ReturnType<PandaApi['activeJobs']>,
+    signal: AbortSignal,
+  ): Promise<SiteAnswer | undefined> {
+    const { api, clock, health } = this.#parts;
+    const at = clock.now();
+    const first = await call();
     const isEmpty =
-      outcome.kind === 'ok' ? Object.keys(outcome.data).length === 0 : outcome.code === 'panda-database';
-    if (!isEmpty) return outcome;
-    const alive = await api.resourceTypes(signal);
-    if (alive.kind === 'ok') return { kind: 'ok', data: {} };
-    return outcome.kind === 'failed' ? outcome : alive;
+      first.kind === 'ok' ? Object.keys(first.data).length === 0 : first.code === 'panda-database';
+    const alive = isEmpty ? await api.resourceTypes(signal) : undefined;
+    const isNone = alive?.kind === 'ok';
+    const outcome = isNone ? { kind: 'ok' as const, data: {} } : alive && first.kind === 'ok' ? alive : first;
+    health.note(name, outcome);
+    return outcome.kind === 'failed' ? undefined : { bySite: outcome.data, at };
   }
 }
 
 export interface JobDemand {
+  /** The part of them that this instance serves. */
   readonly activated: number;
-  /** A number; `auto` is 1, since one instance serves the queue here. */
-  readonly factor: number | 'auto';
+  /** Workers per job. */
+  readonly factor: number;
   readonly noneWithoutJobs: boolean;
   /** Workers of the queue that are queued, intents among them. */
   readonly queued: number;
@@ -90,6 +126,6 @@ export interface JobDemand {
  */
 export function workersForJobs({ activated, factor, noneWithoutJobs, queued }: JobDemand): number {
   const least = noneWithoutJobs ? 0 : 1;
-  const wanted = Math.max(Math.trunc(activated * (factor === 'auto' ? 1 : factor)), least);
+  const wanted = Math.max(Math.trunc(activated * factor), least);
   return Math.max(0, Math.min(wanted - queued, mostOfOneOrder));
 }

@@ -48,6 +48,8 @@ export class PandaLink implements Source<PandaQueueOptions> {
   readonly #parts: LinkParts;
   readonly #living = new Living();
   #desk: Desk | undefined;
+  /** Sites whose jobs are divided by the instances that serve them. */
+  readonly #sharedSites = new Set<string>();
   /** Monotonic ms. */
   #pollAt = -Infinity;
 
@@ -78,23 +80,28 @@ export class PandaLink implements Source<PandaQueueOptions> {
       const reasons = whyNoOrder(site, orders.orderOf(site), statistician.lastOf(site), facts);
       return { ...nothing, requests, reasons };
     }
+    const factor = options.activateWorkerFactor ?? all.activateWorkerFactor;
+    if (factor === 'auto') {
+      jobs.askForInstances();
+      this.#sharedSites.add(site);
+    } else this.#sharedSites.delete(site);
     const count = jobs.of(site);
+    const instances = factor === 'auto' ? jobs.instancesOf(site) : 1;
     // The count is of the whole site, which may have a queue for each resource type.
     const counting = desk.ownQueues().filter((one) => !isOrdered(one) && computingSiteOf(one.name) === site);
     const queued = await Promise.all(counting.map((one) => desk.queued(one.name)));
-    const factor = options.activateWorkerFactor ?? all.activateWorkerFactor;
     const noneWithoutJobs = options.noPilotsWhenNoActiveJobs ?? all.noPilotsWhenNoActiveJobs;
     const wanted =
-      count === undefined
+      count === undefined || instances === undefined
         ? 0
         : workersForJobs({
-            activated: count.activated,
-            factor,
+            activated: count.activated / instances,
+            factor: factor === 'auto' ? 1 : factor,
             noneWithoutJobs,
             queued: queued.reduce((sum, one) => sum + one, 0),
           });
     const groups = wanted > 0 ? [{ requirements, count: wanted }] : [];
-    return { ...nothing, groups, reasons: whyNoJobs(site, count, wanted, facts) };
+    return { ...nothing, groups, reasons: whyNoJobs(site, { count, instances, wanted }, facts) };
   }
 
   async told(news: readonly WorkerNews[], signal: AbortSignal): Promise<void> {
@@ -217,12 +224,15 @@ export class PandaLink implements Source<PandaQueueOptions> {
         const order = orders.orderOf(site);
         const statisticsAt = statistician.lastOf(site);
         const counted = jobs.of(site);
+        const instances = this.#sharedSites.has(site) ? jobs.instancesOf(site) : undefined;
         return {
           site,
           queues: queues.flatMap(({ name }) => (computingSiteOf(name) === site ? [name] : [])),
           ...(statisticsAt === undefined ? {} : { statisticsAt }),
           ...(order === undefined ? {} : { order }),
-          ...(counted === undefined ? {} : { jobs: counted }),
+          ...(counted === undefined
+            ? {}
+            : { jobs: { ...counted, ...(instances !== undefined && { instances }) } }),
         };
       }),
       reports: { taken, refused, ...(lastTaken === undefined ? {} : { lastTaken }) },

@@ -22,6 +22,7 @@ export type LinkApi = Pick<
   | 'reportStatistics'
   | 'updateWorkers'
   | 'activeJobs'
+  | 'workerStatistics'
 >;
 
 export interface MakeLink extends Pick<

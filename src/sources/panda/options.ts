@@ -18,7 +18,7 @@ export const PandaQueueOptions = Type.Object({
   activateWorkerFactor: Type.Optional(
     Type.Union([Type.Number({ minimum: 0 }), Type.Literal('auto')], {
       description:
-        'Workers per activated job of the site, for queues with `runMode: self`; `auto` is 1. Default: `submitter.activateWorkerFactor` of the settings.',
+        'Workers per activated job of the site, for queues with `runMode: self`; `auto`: 1 by the number of instances that report workers of the site. Default: `submitter.activateWorkerFactor` of the settings.',
     }),
   ),
   noPilotsWhenNoActiveJobs: Type.Optional(

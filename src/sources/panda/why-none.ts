@@ -61,21 +61,28 @@ export function whyNoOrder(
   return [...failing, reason];
 }
 
-/** For a queue that counts the activated jobs itself. @param count how many workers it wants */
-export function whyNoJobs(
-  site: string,
-  jobs: JobCount | undefined,
-  count: number,
-  facts: LinkFacts,
-): Reason[] {
+/** What a queue that counts the activated jobs itself knows of them. */
+export interface JobFacts {
+  readonly count: JobCount | undefined;
+  /** Those that share the jobs; undefined: the server has not told. */
+  readonly instances: number | undefined;
+  /** Workers that it wants. */
+  readonly wanted: number;
+}
+
+/** For a queue that counts the activated jobs itself. */
+export function whyNoJobs(site: string, { count, instances, wanted }: JobFacts, facts: LinkFacts): Reason[] {
   const failing = whyFailing(facts);
-  if (jobs === undefined) {
-    const message = `the PanDA server has not told the number of activated jobs of ${site}`;
-    return [...failing, { code: 'panda-jobs-unknown', message }];
-  }
-  if (count > 0) return [];
-  const { activated, at } = jobs;
-  const message = `${site} had ${activated} activated jobs at ${isoSeconds(at)}, and as many workers are queued as these need`;
+  const unknown =
+    count === undefined
+      ? `the number of activated jobs of ${site}`
+      : `which instances report workers of ${site}: activateWorkerFactor auto divides its jobs by their number`;
+  if (count === undefined || instances === undefined)
+    return [...failing, { code: 'panda-jobs-unknown', message: `the PanDA server has not told ${unknown}` }];
+  if (wanted > 0) return [];
+  const { activated, at } = count;
+  const shared = instances === 1 ? '' : `, which ${instances} instances share`;
+  const message = `${site} had ${activated} activated jobs at ${isoSeconds(at)}${shared}, and as many workers are queued as these need`;
   return [...failing, { code: 'panda-jobs-served', message }];
 }
 

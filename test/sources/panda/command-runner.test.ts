@@ -302,13 +302,20 @@ describe('commands of the PanDA server at work', () => {
       expect(runner.shown).to.have.length(1);
     });
 
-  it('hole 4: comes once, though the fraction of its second is lost the second time', async () => {
-    for (const created of ['2026-01-01T00:00:00.123456', '2026-01-01T00:00:00']) {
-      given.push({ command_id: 9, command: 'KILL_WORKERS', params: all, creation_date: created });
-      await runner.poll(desk, signal);
-    }
-    expect(runner.shown).to.have.length(1);
-  });
+  for (const [title, first, second, times] of [
+    ['once, though the fraction of its second is cut the second time', '00.900000', '00', 1],
+    ['once, though its time is rounded to the next second the second time', '10.900000', '11', 1],
+    ['once, though its time is rounded the first time', '11', '10.900000', 1],
+    ['twice where a server that began anew gives its number later', '10', '11.001000', 2],
+  ] as const)
+    it(`hole 4: KILL_WORKERS comes ${title}`, async () => {
+      for (const seconds of [first, second]) {
+        const created = `2026-01-01T00:00:${seconds}`;
+        given.push({ command_id: 9, command: 'KILL_WORKERS', params: all, creation_date: created });
+        await runner.poll(desk, signal);
+      }
+      expect(runner.shown).to.have.length(times);
+    });
 
   it('hole 4: KILL_WORKERS comes once however many came since that nobody can carry out', async () => {
     const kill = { command_id: 1, command: 'KILL_WORKERS', params: { ...all, status: ['running'] } };

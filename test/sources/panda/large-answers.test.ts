@@ -24,7 +24,7 @@ describe('hole 8: answers of the PanDA server that are as large as they may be',
         const api = answering(data);
         const clock = systemClock;
         const health = new ServerHealth({ clock, log: recordingLog() });
-        const jobs = new ActiveJobs({ api, clock, health, interval: 1 });
+        const jobs = new ActiveJobs({ api, clock, health, harvesterId: 'h', interval: 1 });
         const outcome = await call(api);
         if (outcome.kind === 'failed') expect(outcome.message.length, form).to.be.lessThan(1000);
         if (path.startsWith('active')) {

@@ -410,13 +410,19 @@ describe('the link', () => {
   describe('as a counter of activated jobs', () => {
     let answer: PandaOutcome<Readonly<Record<string, Readonly<Record<string, number>>>>>;
     let alive: PandaOutcome<[]>;
+    let statistics: PandaOutcome<Readonly<Record<string, unknown>>>;
     let jobs: ActiveJobs;
 
     beforeEach(() => {
       answer = { kind: 'ok', data: { A: { activated: 7, running: 3 }, B: { running: 1 } } };
       alive = { kind: 'ok', data: [] };
-      const api = { activeJobs: async () => answer, resourceTypes: async () => alive };
-      jobs = new ActiveJobs({ api, clock, health, interval: 60_000 });
+      statistics = { kind: 'ok', data: {} };
+      const api = {
+        activeJobs: async () => answer,
+        resourceTypes: async () => alive,
+        workerStatistics: async () => statistics,
+      };
+      jobs = new ActiveJobs({ api, clock, health, harvesterId: 'h1', interval: 60_000 });
     });
 
     it('knows no number before the first answer, and 0 for a site that is not in it', async () => {
@@ -449,15 +455,63 @@ describe('the link', () => {
       expect(jobs.of('A')).to.equal(undefined);
     });
 
+    describe('D3: of several instances, for activateWorkerFactor auto', () => {
+      const reported = { managed: { SCORE: { running: 1 } } };
+
+      it('counts those that report workers of the site, and itself', async () => {
+        statistics = { kind: 'ok', data: { A: { h1: reported, h2: reported, h3: reported }, B: { h2: {} } } };
+        jobs.askForInstances();
+        expect(jobs.instancesOf('A')).to.equal(undefined);
+        await jobs.turn(signal);
+        expect(['A', 'B', 'C'].map((site) => jobs.instancesOf(site))).to.deep.equal([3, 2, 1]);
+      });
+
+      it('asks at once when a queue first needs it, and never before', async () => {
+        await jobs.turn(signal);
+        expect(jobs.instancesOf('A')).to.equal(undefined);
+        jobs.askForInstances();
+        expect(await jobs.turn(signal)).to.equal(true);
+        expect(jobs.instancesOf('A')).to.equal(1);
+        jobs.askForInstances();
+        expect(await jobs.turn(signal)).to.equal(false);
+      });
+
+      it('takes what it knew for an hour where the server fails, or has an empty answer while its database is down', async () => {
+        statistics = { kind: 'ok', data: { A: { h2: reported } } };
+        jobs.askForInstances();
+        await jobs.turn(signal);
+        alive = fail('panda-database');
+        for (const wrong of [fail('panda-database'), { kind: 'ok' as const, data: {} }]) {
+          statistics = wrong;
+          await clock.advance(60_000);
+          await jobs.turn(signal);
+          expect(jobs.instancesOf('A')).to.equal(2);
+          expect(health.failures.map(({ call }) => call)).to.deep.equal(['worker-statistics']);
+        }
+        await clock.advance(3_600_000);
+        expect(jobs.instancesOf('A')).to.equal(undefined);
+      });
+
+      for (const odd of [5, 'h2', null, ['h2']])
+        it(`knows none where the server says ${JSON.stringify(odd)} of the site`, async () => {
+          statistics = { kind: 'ok', data: { A: odd } };
+          jobs.askForInstances();
+          await jobs.turn(signal);
+          expect(jobs.instancesOf('A')).to.equal(undefined);
+          expect(jobs.instancesOf('B')).to.equal(1);
+        });
+    });
+
     const rows: readonly (readonly [
       activated: number,
-      factor: number | 'auto',
+      factor: number,
       none: boolean,
       queued: number,
       n: number,
     ])[] = [
       [7, 1, false, 0, 7],
-      [7, 'auto', false, 2, 5],
+      [7 / 3, 1, false, 1, 1],
+      [49 / 49, 1, true, 0, 1],
       [7, 0.5, false, 0, 3],
       [7, 2, false, 20, 0],
       [0, 1, false, 0, 1],
@@ -528,9 +582,22 @@ describe('the link', () => {
     });
 
     it('what is known of its jobs', () => {
-      expect(codes(whyNoJobs('A', undefined, 0, facts))).to.deep.equal(['panda-jobs-unknown']);
-      expect(codes(whyNoJobs('A', jobs, 0, facts))).to.deep.equal(['panda-jobs-served']);
-      expect(whyNoJobs('A', jobs, 2, facts)).to.deep.equal([]);
+      const known = { count: jobs, instances: 1, wanted: 0 };
+      const reasonsOf = (said: Partial<typeof known>) => whyNoJobs('A', { ...known, ...said }, facts);
+      expect(codes(whyNoJobs('A', { ...known, count: undefined }, facts))).to.deep.equal([
+        'panda-jobs-unknown',
+      ]);
+      expect(codes(reasonsOf({}))).to.deep.equal(['panda-jobs-served']);
+      expect(reasonsOf({ wanted: 2 })).to.deep.equal([]);
+    });
+
+    it('D3: that it does not know, or which share is served, where several instances may serve the site', () => {
+      const known = { count: jobs, instances: undefined, wanted: 0 };
+      const [unknown] = whyNoJobs('A', known, facts);
+      expect(unknown?.code).to.equal('panda-jobs-unknown');
+      expect(unknown?.message).to.match(/which instances report workers of A: activateWorkerFactor auto/);
+      const [served] = whyNoJobs('A', { ...known, instances: 3 }, facts);
+      expect(served?.message).to.match(/A had 3 activated jobs at \S+, which 3 instances share, and/);
     });
   });
 });

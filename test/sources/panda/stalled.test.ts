@@ -33,6 +33,7 @@ describe('the shown state of the link', () => {
         currentWorkerId: async () => ({ kind: 'ok', data: 0 }),
         resourceTypes: async () => ({ kind: 'ok', data: [] }),
         activeJobs: async () => ({ kind: 'ok', data: {} }),
+        workerStatistics: async () => ({ kind: 'ok', data: {} }),
         updateWorkers: async () => ({ kind: 'ok', data: [] }),
         acquireCommands: stalls,
         acknowledge: async () => ok,
