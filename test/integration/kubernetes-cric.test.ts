@@ -192,7 +192,7 @@ describe('a daemon whose queue has next to nothing of its own', () => {
       const [pod] = await space.client.list<MadePod>(space.core('pods'));
       const [pilot] = pod?.spec.containers ?? [];
       expect(pilot?.image).to.equal('busybox:1.36');
-      expect(pilot?.resources.requests).to.include({ cpu: '8', memory: '16000Mi' });
+      expect(pilot?.resources.requests).to.include({ cpu: '7200m', memory: '16000Mi' });
       expect(pod?.spec.activeDeadlineSeconds).to.equal(172_800);
     } finally {
       await site.clean();

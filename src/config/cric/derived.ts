@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../util/json.ts';
 import { cesOf, namespaceIn, specialWords } from './elements.ts';
-import { inCatchall, isUnified, slotCores } from './entry.ts';
+import { inCatchall, isUnified, paramsOf, slotCores } from './entry.ts';
 import { isUnsaid, shown } from './forms.ts';
 import { plusAttributes } from './plus-attributes.ts';
 import type { QueueFacts } from './queue-facts.ts';
@@ -129,6 +129,37 @@ const namespace: Rule = {
   },
 };
 
+/** What Harvester requests of the cores and the memory of a worker where CRIC does not say it, %. Source: its info_utils_k8s. */
+const usualShares = { cpu: 90, memory: 100 };
+
+const requested: Rule = {
+  fields:
+    '`params`: `k8s.resources.requests.cpu_scheduling_ratio`, `k8s.resources.requests.memory_scheduling_ratio`',
+  options: ['cpuAdjustRatio'],
+  note: 'Kubernetes. 90 where CRIC does not say it, as in Harvester. `cpuAdjustRatio` and `memoryAdjustRatio` of the queue file count before what CRIC says; Harvester does not read them.',
+  derive(entry, { reaches, submitter }, report) {
+    if (!reaches.has('kubernetes')) return none;
+    // What has a wrong form is left out.
+    const shareIn = (resource: keyof typeof usualShares) => {
+      const said = paramsOf(entry)[`k8s.resources.requests.${resource}_scheduling_ratio`];
+      return typeof said === 'number' && said > 0 ? said : undefined;
+    };
+    for (const [resource, option] of [
+      ['cpu', 'cpuAdjustRatio'],
+      ['memory', 'memoryAdjustRatio'],
+    ] as const) {
+      const others = shareIn(resource) ?? usualShares[resource];
+      const { [option]: own } = submitter;
+      if (typeof own !== 'number' || own === others) continue;
+      report.differs(
+        ['params', `k8s.resources.requests.${resource}_scheduling_ratio`],
+        `Harvester requests ${shown(others)} % of the ${resource} of a worker here; ${option} of the queue file is ${own}, and counts`,
+      );
+    }
+    return shareIn('cpu') === undefined ? { submitter: { cpuAdjustRatio: usualShares.cpu } } : none;
+  },
+};
+
 const status: Rule = {
   fields: '`status`, `pilot_manager`, `harvester`',
   options: ['cricStatus'],
@@ -156,4 +187,5 @@ export const rules: readonly Rule[] = [
   elements,
   special,
   namespace,
+  requested,
 ];

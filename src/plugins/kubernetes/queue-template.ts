@@ -89,10 +89,11 @@ async function readJobs(
 }
 
 export function templateOptions(config: K8sSubmitterConfig) {
-  const { pilotContainer, pilotsStarterConfigMap } = config;
+  const { pilotContainer, onlyPilotContainer, pilotsStarterConfigMap } = config;
   const hostImage = config['k8s.host_image'];
   return {
     ...(pilotContainer !== undefined && { pilotContainer }),
+    ...(onlyPilotContainer && { onlyPilotContainer }),
     ...(hostImage !== undefined && { hostImage }),
     ...(pilotsStarterConfigMap !== undefined && { pilotsStarterConfigMap }),
   };

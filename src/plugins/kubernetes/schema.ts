@@ -99,6 +99,11 @@ export const K8sSubmitterConfig = Type.Object({
     description: 'YAML template of the Job. Relative paths count from the queue file.',
   }),
   pilotContainer: filled("Name of the pilot's container in the template. Default: the first."),
+  onlyPilotContainer: Type.Boolean({
+    default: false,
+    description:
+      'Start the container of the pilot alone, as Harvester does; init containers are kept. Default: start all containers of the template.',
+  }),
   proxySecretPath: filled('Path of the proxy inside the container, below the mount of a Secret.'),
   x509UserProxy: filled(
     'Proxy file on this machine, which the pilot gets as `proxyContent` through a Secret. Only if `proxySecretPath` is not set.',

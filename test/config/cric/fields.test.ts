@@ -57,12 +57,13 @@ describe('a field of CRIC that becomes one option', () => {
       it('passes no value that the option would refuse, and says which it leaves out', () => {
         const schema = schemaOf(field);
         if (schema === undefined) throw new Error(`no schema has ${field.option}`);
+        const usual = optionIn(layerWith(field, undefined).values, field);
         const verdicts = samples.map((sample) => {
           const { values, problems } = layerWith(field, sample);
           const value = optionIn(values, field);
           const unsaid = sample === null || sample === '' || (sample === 0 && field.zeroIsUnsaid === true);
-          if (unsaid) return [sample, value === undefined && problems.length === 0];
-          if (value === undefined)
+          if (unsaid) return [sample, value === usual && problems.length === 0];
+          if (value === undefined || (value === usual && problems.length > 0))
             return [sample, problems.length === 1 && problems[0]?.pointer === `/${field.field.join('/')}`];
           return [sample, problems.length === 0 && check(schema, value).ok];
         });

@@ -40,7 +40,7 @@ describe('the size of a worker by CRIC', () => {
   it('is that of a whole slot, on every backend', () => {
     const size = { nCore: 8, minRamCount: 2000, maxDiskCount: 10_000, maxWalltime: 86_400 };
     expect(valuesOf(slot, local)).to.deep.equal({ submitter: size });
-    expect(valuesOf(slot, kubernetes())).to.deep.equal({ submitter: size });
+    expect(submitterOf(slot, kubernetes())).to.deep.include(size);
     expect(valuesOf(slot, htcondor({}))).to.deep.equal({ submitter: size });
   });
 
@@ -122,12 +122,43 @@ describe('the status of a queue by CRIC', () => {
   });
 });
 
+describe('c30: what is requested of the cores and the memory of a worker by CRIC', () => {
+  const params = (cpu: unknown, memory?: unknown) => ({
+    params: {
+      'k8s.resources.requests.cpu_scheduling_ratio': cpu,
+      'k8s.resources.requests.memory_scheduling_ratio': memory,
+    },
+  });
+
+  it('is 90 % of the cores where CRIC does not say it, as in Harvester', () => {
+    for (const entry of [{}, params(null), params(''), params('80'), params(0)])
+      expect(valuesOf(entry, kubernetes())).to.deep.equal({ submitter: { cpuAdjustRatio: 90 } });
+    expect(valuesOf(params(50, 80), kubernetes())).to.deep.equal({
+      submitter: { cpuAdjustRatio: 50, memoryAdjustRatio: 80 },
+    });
+    expect(valuesOf({}, htcondor({}))).to.deep.equal({});
+    expect(saidOf({}, kubernetes())).to.deep.equal([]);
+  });
+
+  it('is named where the queue file has another one, which counts', () => {
+    expect(saidOf({}, kubernetes({ cpuAdjustRatio: 100, memoryAdjustRatio: 90 }))).to.deep.equal([
+      'notice /params/k8s.resources.requests.cpu_scheduling_ratio: Harvester requests 90 % of the cpu of a worker here; cpuAdjustRatio of the queue file is 100, and counts',
+      'notice /params/k8s.resources.requests.memory_scheduling_ratio: Harvester requests 100 % of the memory of a worker here; memoryAdjustRatio of the queue file is 90, and counts',
+    ]);
+    expect(saidOf(params(80), kubernetes({ cpuAdjustRatio: 90 }))).to.have.length(1);
+    expect(saidOf(params(80, 70), kubernetes({ cpuAdjustRatio: 80, memoryAdjustRatio: 70 }))).to.deep.equal(
+      [],
+    );
+    expect(saidOf({}, kubernetes({ cpuAdjustRatio: 90, memoryAdjustRatio: 100 }))).to.deep.equal([]);
+  });
+});
+
 describe('the namespace by CRIC', () => {
   const params = { 'k8s.namespace': 'second' };
   const sections = (values: JsonObject) =>
     Object.fromEntries(Object.entries(values).map(([key, section]) => [key, section]));
   const all = (name: string) => ({
-    submitter: { 'k8s.namespace': name },
+    submitter: { cpuAdjustRatio: 90, 'k8s.namespace': name },
     monitor: { 'k8s.namespace': name },
     sweeper: { 'k8s.namespace': name },
   });

@@ -1,8 +1,8 @@
 import type { K8sSubmitterConfig } from '../schema.ts';
 
-/** Resource types of Harvester, by their cores. */
-const singleCore = ['SCORE', 'SCORE_HIMEM'];
-const multiCore = ['MCORE', 'MCORE_HIMEM'];
+/** Resource types that servers of PanDA are known to have, by their cores: a template is filled without asking one. */
+const singleCore = ['SCORE', 'SCORE_HIMEM', 'SCORE_LOMEM', 'SCORE_VHIMEM'];
+const multiCore = ['MCORE', 'MCORE_HIMEM', 'MCORE_LOMEM', 'MCORE_VHIMEM'];
 
 /** The Pod label that affinity looks at: Harvester's, so that both may share nodes. */
 export const resourceTypeLabel = 'resourceType';
@@ -17,7 +17,7 @@ export function affinityOf(
   const repels = config['k8s.scheduler.use_score_mcore_anti_affinity'];
   if (!attracts && !repels) return undefined;
   return {
-    ...(attracts && { podAffinity: nearTo([...singleCore, ...multiCore]) }),
+    ...(attracts && { podAffinity: nearTo([...new Set([...singleCore, ...multiCore, resourceType])]) }),
     ...(repels && { podAntiAffinity: nearTo(single ? multiCore : singleCore) }),
   };
 }

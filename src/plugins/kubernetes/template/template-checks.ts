@@ -1,4 +1,5 @@
 import { similar } from '../../../util/nearest.ts';
+import { isObject } from '../../../util/json.ts';
 import { toPointer } from '../../../util/located.ts';
 import { withoutEnd } from '../../../util/without-end.ts';
 import { unknownInTemplate } from '../../contracts/placeholders.ts';
@@ -20,6 +21,8 @@ export interface Finding {
 export interface TemplateOptions {
   /** Name of the pilot's container; default: the first. */
   readonly pilotContainer?: string;
+  /** Other containers of the template are left out. */
+  readonly onlyPilotContainer?: boolean;
   /** Image that the queue gives the pilot, whatever the template says. */
   readonly hostImage?: string;
   /** Namespace of the queue. */
@@ -30,6 +33,7 @@ export interface TemplateOptions {
 
 type Path = readonly (string | number)[];
 const podSpec: Path = ['spec', 'template', 'spec'];
+const containersAt: Path = [...podSpec, 'containers'];
 
 const risky = (at: Path, message: string): Finding => ({ at, message, code: 'template-risky' });
 
@@ -39,8 +43,21 @@ export function checkTemplate(job: JobShape, options: TemplateOptions): Finding[
     ...checkPods(job),
     ...checkMetadata(job, options),
     ...checkContainers(job, options),
-    ...checkPlaceholders(job, []),
+    ...checkPlaceholders(job, []).filter(({ at }) => isSent(at, job, options)),
   ];
+}
+
+/** Name of the pilot's container. */
+export function pilotOf({ spec }: JobShape, { pilotContainer }: TemplateOptions): string {
+  return pilotContainer ?? spec.template.spec.containers[0]?.name ?? '';
+}
+
+/** Whether a place is in none of the containers that the queue leaves out. */
+function isSent(at: Path, job: JobShape, options: TemplateOptions): boolean {
+  const index = at[containersAt.length];
+  const isContainer = containersAt.every((key, position) => at[position] === key);
+  if (options.onlyPilotContainer !== true || !isContainer || typeof index !== 'number') return true;
+  return job.spec.template.spec.containers[index]?.name === pilotOf(job, options);
 }
 
 /** Finds fields that make more than one Pod of one worker. */
@@ -49,6 +66,7 @@ function checkPods({ spec }: JobShape): Finding[] {
     parallelism = 1,
     completions = 1,
     backoffLimit,
+    backoffLimitPerIndex,
     podReplacementPolicy,
     podFailurePolicy,
     ttlSecondsAfterFinished,
@@ -63,13 +81,23 @@ function checkPods({ spec }: JobShape): Finding[] {
   if (completions !== 1) {
     findings.push(risky(['spec', 'completions'], `completions is ${completions}, but ${one}: write 1`));
   }
-  if (backoffLimit !== 0) {
-    const is = backoffLimit === undefined ? 'is not there, which counts as 6' : `is ${backoffLimit}`;
-    const message = `backoffLimit ${is}, so a pilot that failed is started again as another Pod: write 0`;
-    findings.push(risky(['spec', 'backoffLimit'], message));
+  // Both limits count, and the Pod of a worker has the one index that there is.
+  const repeats = backoffLimit !== 0 && backoffLimitPerIndex !== 0;
+  if (repeats) {
+    const name = backoffLimitPerIndex === undefined ? 'backoffLimit' : 'backoffLimitPerIndex';
+    const limit = backoffLimitPerIndex ?? backoffLimit;
+    const is = limit === undefined ? 'is not there, which counts as 6' : `is ${limit}`;
+    const message = `${name} ${is}, so a pilot that failed is started again as another Pod: write 0`;
+    findings.push(risky(['spec', name], message));
+  }
+  for (const [index, rule] of rulesOf(podFailurePolicy).entries()) {
+    if (rule.action !== 'Ignore') continue;
+    const message =
+      'a failure that this rule ignores counts as none, so Kubernetes starts the pilot again as another Pod, whatever backoffLimit says: take the rule out, or write FailJob';
+    findings.push(risky(['spec', 'podFailurePolicy', 'rules', index, 'action'], message));
   }
   // With no retries a Pod on its way out has failed the Job already. A failure policy makes `Failed` the default.
-  const replaces = backoffLimit !== 0 && podFailurePolicy === undefined;
+  const replaces = repeats && podFailurePolicy === undefined;
   if (replaces && podReplacementPolicy !== 'Failed') {
     const message =
       'podReplacementPolicy is not Failed, so a Pod that is being ended may have a second one beside it: write Failed';
@@ -101,6 +129,12 @@ function checkPods({ spec }: JobShape): Finding[] {
   return findings;
 }
 
+/** What else is wrong with them, the API server says. */
+function rulesOf(policy: JobShape['spec']['podFailurePolicy']): readonly { readonly action?: unknown }[] {
+  const { rules } = policy ?? {};
+  return Array.isArray(rules) ? rules.map((rule: unknown) => (isObject(rule) ? rule : {})) : [];
+}
+
 function checkMetadata({ metadata, spec }: JobShape, { namespace }: TemplateOptions): Finding[] {
   const findings: Finding[] = [];
   if (namespace !== undefined && metadata?.namespace !== undefined && metadata.namespace !== namespace) {
@@ -130,14 +164,15 @@ function checkMetadata({ metadata, spec }: JobShape, { namespace }: TemplateOpti
   return findings;
 }
 
-function checkContainers({ spec }: JobShape, options: TemplateOptions): Finding[] {
+function checkContainers(job: JobShape, options: TemplateOptions): Finding[] {
+  const { spec } = job;
   const { containers, initContainers = [], volumes = [], resources } = spec.template.spec;
-  const at = [...podSpec, 'containers'];
+  const at = containersAt;
   if (containers.length === 0) {
     return [{ at, message: 'containers is empty; the first container, or the named one, is the pilot' }];
   }
   const names = containers.map(({ name }) => name);
-  const { pilotContainer = names[0] ?? '' } = options;
+  const pilotContainer = pilotOf(job, options);
   const findings: Finding[] = [];
   if (!names.includes(pilotContainer)) {
     const message = `there is no container ${pilotContainer}, which the queue names as the pilot's; there is ${names.join(', ')}`;
@@ -145,7 +180,9 @@ function checkContainers({ spec }: JobShape, options: TemplateOptions): Finding[
   }
   const all = [
     ...initContainers.map((one, index) => ({ one, at: [...podSpec, 'initContainers', index] })),
-    ...containers.map((one, index) => ({ one, at: [...at, index] })),
+    ...containers
+      .map((one, index) => ({ one, at: [...at, index] }))
+      .filter((container) => isSent(container.at, job, options)),
   ];
   const known = new Set([...volumes.map(({ name }) => name), 'pilot-dir']);
   const seen = new Set<string>();
@@ -167,6 +204,10 @@ function checkContainers({ spec }: JobShape, options: TemplateOptions): Finding[
       const hint = near === undefined ? '' : `; did you mean ${near}?`;
       const message = `container ${one.name} mounts ${mount.name}, which is none of the volumes${hint}`;
       findings.push({ at: [...at, 'volumeMounts', index], message });
+    }
+    if (!pilot && containers.includes(one) && names.includes(pilotContainer)) {
+      const message = `container ${one.name} runs beside the pilot, and the Pod ends when both have ended (Harvester starts the first container alone): if it is to end with the pilot, write it as an init container with restartPolicy Always; if it is not wanted, take it out, or give the queue onlyPilotContainer`;
+      findings.push(risky(at, message));
     }
     if (pilot) findings.push(...checkStarter(one, spec.template.spec, at, options), ...checkPayload(one, at));
   }

@@ -57,6 +57,7 @@ export const JobShape = Type.Object({
     parallelism: Type.Optional(Type.Integer({ minimum: 0 })),
     completions: Type.Optional(Type.Integer({ minimum: 0 })),
     backoffLimit: Type.Optional(Type.Integer({ minimum: 0 })),
+    backoffLimitPerIndex: Type.Optional(Type.Integer({ minimum: 0 })),
     podReplacementPolicy: Type.Optional(Type.String()),
     managedBy: Type.Optional(Type.String()),
     podFailurePolicy: object,

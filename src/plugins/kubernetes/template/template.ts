@@ -5,8 +5,8 @@ import { check } from '../../../util/schema.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import { payloadKeysIn } from '../../contracts/placeholders.ts';
 import { textsIn } from './payload.ts';
-import { checkTemplate, pointerOf, type TemplateOptions } from './template-checks.ts';
-import { JobShape } from './template-shape.ts';
+import { checkTemplate, pilotOf, pointerOf, type TemplateOptions } from './template-checks.ts';
+import { type ContainerShape, JobShape } from './template-shape.ts';
 
 /** A Job as its operator wrote it. `fill` makes a worker's Job of it. */
 export interface KubernetesTemplate {
@@ -88,18 +88,27 @@ function judge(located: Located, options: TemplateOptions): LoadedTemplate {
   const ofSeverity = (wanted: string) => found.filter(({ severity }) => severity === wanted);
   const errors = ofSeverity('error');
   if (errors.length > 0) return { ok: false, problems: [...errors, ...ofSeverity('warning')] };
-  const pilot = options.pilotContainer ?? shaped.value.spec.template.spec.containers[0]?.name ?? '';
+  const pilot = pilotOf(shaped.value, options);
+  const job = options.onlyPilotContainer
+    ? withContainers(shaped.value, ({ name }) => name === pilot)
+    : shaped.value;
   return {
     ok: true,
     template: {
       file,
-      job: shaped.value,
+      job,
       pilot,
-      payloadKeys: payloadKeysIn(textsIn(shaped.value)),
+      payloadKeys: payloadKeysIn(textsIn(job)),
       lineOf: (at: string) => located.lineOf(at),
     },
     warnings: ofSeverity('warning'),
   };
+}
+
+function withContainers(job: JobShape, isKept: (container: ContainerShape) => boolean): JobShape {
+  const { template } = job.spec;
+  const spec = { ...template.spec, containers: template.spec.containers.filter(isKept) };
+  return { ...job, spec: { ...job.spec, template: { ...template, spec } } };
 }
 
 const severalDocuments = /multiple documents/;

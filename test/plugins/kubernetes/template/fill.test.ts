@@ -531,14 +531,18 @@ describe("a worker's Job", () => {
         ]),
       );
     };
-    const all = '"SCORE","SCORE_HIMEM","MCORE","MCORE_HIMEM"';
+    // c19: servers have more than the four that Harvester once knew.
+    const named = (cores: string) =>
+      ['', '_HIMEM', '_LOMEM', '_VHIMEM'].map((memory) => `"${cores}${memory}"`).join();
+    const all = `${named('SCORE')},${named('MCORE')}`;
     expect(typesOf('SCORE', false)).to.deep.equal({ podAffinity: all });
     expect(typesOf('MCORE', false)).to.deep.equal({});
     expect(typesOf('SCORE_HIMEM', true)).to.deep.equal({
       podAffinity: all,
-      podAntiAffinity: '"MCORE","MCORE_HIMEM"',
+      podAntiAffinity: named('MCORE'),
     });
-    expect(typesOf('MCORE', true)).to.deep.equal({ podAntiAffinity: '"SCORE","SCORE_HIMEM"' });
+    expect(typesOf('MCORE', true)).to.deep.equal({ podAntiAffinity: named('SCORE') });
+    expect(typesOf('SCORE_OF_OURS', false)).to.deep.equal({ podAffinity: `${all},"SCORE_OF_OURS"` });
     const off = optionsOf({ 'k8s.scheduler.use_score_mcore_affinity': false });
     expect(podOf(fill(template(), worker, off))).to.not.have.property('affinity');
   });

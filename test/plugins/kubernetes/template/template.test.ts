@@ -154,6 +154,69 @@ describe('a Kubernetes template', () => {
     ]);
   });
 
+  describe('c25: with a rule about failures', () => {
+    it('has no warning of a second Pod where backoffLimitPerIndex is 0', () => {
+      const indexed = 'completionMode: Indexed\n  completions: 1';
+      expect(findings('backoffLimit: 0', `backoffLimitPerIndex: 0\n  ${indexed}`)).to.deep.equal([]);
+      expect(findings('backoffLimit: 0', `backoffLimitPerIndex: 2\n  ${indexed}`)).to.deep.equal([
+        '6 warning template-risky: backoffLimitPerIndex is 2, so a pilot that failed is started again as another Pod: write 0',
+      ]);
+    });
+
+    it('is warned about where the rule ignores a failure: another Pod follows, whatever backoffLimit says', () => {
+      const policy = (action: string) =>
+        `backoffLimit: 0\n  podFailurePolicy: { rules: [{ action: FailJob, onExitCodes: { operator: In, values: [3] } }, { action: ${action}, onPodConditions: [{ type: DisruptionTarget }] }] }`;
+      const [found, ...others] = findings('backoffLimit: 0', policy('Ignore'));
+      expect(found).to.match(
+        /^7 warning template-risky: a failure that this rule ignores counts as none, .*write FailJob$/,
+      );
+      expect(others).to.deep.equal([]);
+      expect(findings('backoffLimit: 0', policy('Count'))).to.deep.equal([]);
+      for (const odd of ['{ rules: 5 }', '{ rules: [5] }', '{}'])
+        expect(findings('backoffLimit: 0', `backoffLimit: 0\n  podFailurePolicy: ${odd}`), odd).to.deep.equal(
+          [],
+        );
+    });
+  });
+
+  describe('c02: with a container beside the pilot', () => {
+    const image = '          image: busybox\n';
+    const beside = `${image}        - name: log-shipper\n          image: fluent-bit\n          workingDir: "/\${nothing}"\n`;
+    const plain = `${image}        - name: log-shipper\n          image: fluent-bit\n`;
+
+    it('is warned about: the Pod does not end with the pilot, and Harvester starts the first container alone', () => {
+      const [found, ...others] = findings(image, plain);
+      expect(found).to.match(
+        /^14 warning template-risky: container log-shipper runs beside the pilot, and the Pod ends when both have ended .*init container with restartPolicy Always.*onlyPilotContainer$/,
+      );
+      expect(others).to.deep.equal([]);
+      expect(findings(image, plain, { pilotContainer: 'log-shipper' })[0]).to.match(
+        /^12 .*container pilot runs beside/,
+      );
+    });
+
+    it('has the pilot alone where the queue wants that, and nothing is said of the others', () => {
+      for (const pilotContainer of ['pilot', 'log-shipper']) {
+        const text = good.replace(image, plain);
+        const loaded = parseTemplate(text, 'pilot.yaml', { pilotContainer, onlyPilotContainer: true });
+        if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+        expect(loaded.template.job.spec.template.spec.containers.map(({ name }) => name)).to.deep.equal([
+          pilotContainer,
+        ]);
+        expect(loaded.template.pilot).to.equal(pilotContainer);
+        expect(loaded.warnings).to.deep.equal([]);
+      }
+      expect(findings(image, beside, { onlyPilotContainer: true })).to.deep.equal([]);
+      expect(findings(image, beside).join()).to.match(/is not a placeholder/);
+      expect(
+        findings(image, beside, { pilotContainer: 'log-shipper', onlyPilotContainer: true })[0],
+      ).to.match(/^16 unknown-placeholder/);
+      expect(findings(image, plain, { pilotContainer: 'other', onlyPilotContainer: true })[0]).to.match(
+        /there is no container other/,
+      );
+    });
+  });
+
   it('is warned about for a starter that the queue does not want', () => {
     const command = 'image: busybox\n          command: [python3, "$EXEC_DIR/pilots_starter.py"]';
     expect(findings('image: busybox', command)).to.deep.equal([]);
