@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { getCACertificates } from 'node:tls';
 import { createGunzip } from 'node:zlib';
 import type { Clock } from '../../util/clock.ts';
+import { Gathered } from '../../util/gathered.ts';
 import { fromOutside, rememberLogin, rememberUrl } from '../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
@@ -26,8 +27,8 @@ export interface WebRequest {
   readonly timeout: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** The login for one origin (`https://HOST:PORT`). No other gets it. */
-  readonly login?: WebLogin;
+  /** Logins, each for one origin (`https://HOST:PORT`). No other gets it. */
+  readonly logins?: readonly WebLogin[];
   /** Authorities (PEM) beside those of the system. */
   readonly ca?: string;
 }
@@ -93,8 +94,8 @@ async function fetchOnce(
   asked: WebRequest,
   signal: AbortSignal,
 ): Promise<WebFile | URL | undefined> {
-  const { known, ca, login, timeout } = asked;
-  const own = login?.origin === url.origin ? login : undefined;
+  const { known, ca, logins = [], timeout } = asked;
+  const own = logins.find(({ origin }) => origin === url.origin);
   const authorities = ca === undefined ? {} : { ca: [...getCACertificates('default'), ca] };
   // A daemon that fetches no file does not load this package.
   const { Agent, request } = await import('undici');
@@ -152,15 +153,13 @@ async function readBody(body: Readable, encoding: string | undefined, asked: Web
     throw failed('web-refused', asked, `answers in the encoding ${encoding}, which was not asked for`);
   const packed = encoding !== undefined && encoding !== 'identity';
   const stream = packed ? unpacked(body) : body;
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const gathered = new Gathered();
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > asked.largest)
+    gathered.add(chunk);
+    if (gathered.length > asked.largest)
       throw failed('web-too-large', asked, `has more than ${Math.floor(asked.largest / 1_048_576)} MB`);
-    chunks.push(chunk);
   }
-  return Buffer.concat(chunks, size);
+  return gathered.take();
 }
 
 /** A body that breaks off is a failure also where its packed part ends well. */

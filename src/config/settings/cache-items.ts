@@ -47,7 +47,8 @@ const fromElsewhere: Readonly<Record<string, string>> = {
   'resource_types.json': 'thresher asks the PanDA server itself for the resource types',
   'job_statistics.json': 'thresher asks the PanDA server itself for the active jobs',
   'job_statistics_new.json': 'thresher asks the PanDA server itself for the active jobs',
-  'worker_statistics.json': 'thresher counts its workers itself',
+  'worker_statistics.json':
+    'thresher asks the PanDA server itself for the instances of a site, where `activateWorkerFactor: auto` needs them',
 };
 
 export interface CacheItems {

@@ -1,6 +1,9 @@
 import Type from '../../util/type.ts';
 import { closed, mostHours, seconds } from './schema-parts.ts';
 
+const port = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
+const httpsOrigin = `^https://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:${port})?/?$`;
+
 /** Section `cacher`: the files that the daemon fetches. */
 export const CacherSettings = Type.Object(
   {
@@ -8,6 +11,12 @@ export const CacherSettings = Type.Object(
       Type.Array(Type.String(), {
         description:
           'Files to fetch, each as `key|subkey|URL|dump file`; subkey and dump file may be empty or missing. URLs begin with `file:`, `http:`, `https:` or `panda_server:`. docs/cacher.md lists the keys that thresher reads.',
+      }),
+    ),
+    certificateFor: Type.Optional(
+      Type.Array(Type.String({ pattern: httpsOrigin }), {
+        description:
+          'Servers, each as `https://HOST` or `https://HOST:PORT`, that may ask for the certificate of `pandacon` (`cert_file`, `key_file`), as some CRICs do; no other gets it. Harvester has it for all. A server that they lead to is named as well.',
       }),
     ),
     refreshInterval: Type.Number({

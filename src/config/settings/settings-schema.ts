@@ -142,7 +142,7 @@ export const Settings = Type.Object(
         activateWorkerFactor: Type.Union([Type.Number({ minimum: 0 }), Type.Literal('auto')], {
           default: 1,
           description:
-            'Workers per activated job of the PanDA server, for queues with `runMode: self` and `mapType: NoJob`. `auto` is 1.',
+            'Workers per activated job of the PanDA server, for queues with `runMode: self` and `mapType: NoJob`. `auto`: 1 by the number of instances that report workers of the site.',
         }),
         noPilotsWhenNoActiveJobs: Type.Boolean({
           default: false,
@@ -250,7 +250,7 @@ export const Settings = Type.Object(
           minimum: 0,
           maximum: mostHours,
           description:
-            'Hours that the database keeps ended workers at least, whatever the four above say: throttlers look back this far.',
+            'Hours that the database keeps ended workers at least, whatever the four above say: throttlers look back this far. For these times and `keepNews` a jump of the clock ahead counts only once it has stayed so for an hour.',
         }),
         keepNews: Type.Number({
           default: 168,

@@ -16,12 +16,17 @@ export interface FetchingParts {
   /** For one fetch, ms. */
   readonly timeout: number;
   readonly server: PandaServer | undefined;
+  /** Origins of other servers that may ask for the certificate. */
+  readonly certificateFor?: readonly string[];
 }
 
 export interface Fetched {
   readonly bytes: Buffer;
   readonly validators: Validators;
 }
+
+/** How servers refuse one that shows no certificate: by a status, or by an alert of TLS. */
+const maybeWithoutCertificate = /HTTP 40[013]$|certificate required|handshake failure/i;
 
 /** Fetches the files of the cacher. It keeps nothing. */
 export class Fetching {
@@ -94,28 +99,39 @@ export class Fetching {
     known: Validators | undefined,
     signal: AbortSignal,
   ): Promise<Fetched | undefined> {
-    const { clock, timeout, server } = this.#parts;
+    const { clock, timeout } = this.#parts;
     const asked = { url, largest: fileKinds[kind].largest, timeout, clock, signal };
-    const login = await this.#loginFor(url, server);
-    return fetchFile({ ...asked, ...login, ...(known && { known }) });
+    const { ca, logins } = await this.#loginsFor(url);
+    try {
+      const more = { logins, ...(ca !== undefined && { ca }), ...(known && { known }) };
+      return await fetchFile({ ...asked, ...more });
+    } catch (error) {
+      const { origin, protocol } = new URL(url);
+      const mayWant = error instanceof ThresherError && maybeWithoutCertificate.test(error.message);
+      if (!mayWant || protocol !== 'https:' || origin === logins[0]?.origin) throw error;
+      const hint = `if ${origin}, or a server that it leads to, wants a certificate, name that one in certificateFor of cacher`;
+      throw new ThresherError(error.code, `${error.message}; ${hint}`, {}, { cause: error });
+    }
   }
 
-  /** The login goes to the PanDA server alone; its authorities count for every server. */
-  async #loginFor(
-    url: string,
-    server: PandaServer | undefined,
-  ): Promise<{ readonly ca?: string; readonly login?: WebLogin }> {
-    if (server === undefined || this.#login === undefined || !url.startsWith('https:')) return {};
+  /**
+   * The login goes to the PanDA server alone, which is the first of these, its certificate to those that the settings name as well; its authorities
+   * count for every server.
+   */
+  async #loginsFor(url: string): Promise<{ readonly ca?: string; readonly logins: readonly WebLogin[] }> {
+    const { server, certificateFor = [] } = this.#parts;
+    if (server === undefined || this.#login === undefined || !url.startsWith('https:')) return { logins: [] };
     const { origin } = new URL(server.url);
-    const isServer = new URL(url).origin === origin;
+    const named = certificateFor.filter((one) => URL.canParse(one)).map((one) => new URL(one).origin);
     try {
       const { tls, headers } = await this.#login.current();
       const { ca, ...own } = tls;
-      return { ...(ca !== undefined && { ca }), ...(isServer && { login: { origin, tls: own, headers } }) };
+      const logins = named.map((other) => ({ origin: other, tls: own, headers: {} }));
+      return { ...(ca !== undefined && { ca }), logins: [{ origin, tls: own, headers }, ...logins] };
     } catch (error) {
       // Another server needs no login.
-      if (isServer) throw error;
-      return {};
+      if ([origin, ...named].includes(new URL(url).origin)) throw error;
+      return { logins: [] };
     }
   }
 

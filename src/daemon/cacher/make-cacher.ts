@@ -22,9 +22,9 @@ export interface CacherSetting {
 
 /** A cacher by the settings, and what it fetches with, which the caller closes. */
 export function makeCacher({ settings, server, clock, files, log }: CacherSetting) {
-  const { timeout, refreshInterval } = settings.values.cacher;
+  const { timeout, refreshInterval, certificateFor = [] } = settings.values.cacher;
   const { items } = cacheItemsOf(settings);
-  const fetching = new Fetching({ clock, files, timeout: timeout * 1000, server });
+  const fetching = new Fetching({ clock, files, timeout: timeout * 1000, server, certificateFor });
   const directory = cacheDirectory(settings.stateDir);
   const cacher = new Cacher({
     directory,

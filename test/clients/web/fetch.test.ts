@@ -80,6 +80,30 @@ describe('a file of a web server', () => {
     );
   });
 
+  it('hole 8: is put together of few pieces, also where each byte of it comes alone', async () => {
+    server.answers.set('/bytes', (_, response) => {
+      response.socket?.setNoDelay(true);
+      response.writeHead(200).flushHeaders();
+      const write = (left: number) => {
+        if (left === 0) response.end();
+        else response.write('x', () => setImmediate(write, left - 1));
+      };
+      write(900);
+    });
+    const pieces: number[] = [];
+    const concat = Buffer.concat.bind(Buffer);
+    Buffer.concat = (list, ...length) => {
+      pieces.push(list.length);
+      return concat(list, ...length);
+    };
+    try {
+      expect((await get(server.url('/bytes')))?.bytes.toString()).to.equal('x'.repeat(900));
+    } finally {
+      Buffer.concat = concat;
+    }
+    expect(Math.max(0, ...pieces)).to.be.below(100);
+  });
+
   it('is given up where it is too large, also once unpacked', async () => {
     server.answers.set('/huge', (_, response) => response.writeHead(200).end('x'.repeat(5000)));
     server.answers.set('/bomb', (_, response) =>
@@ -166,9 +190,9 @@ describe('a file of a web server', () => {
         response.writeHead(302, { location: third.url('/elsewhere') }).end(),
       );
       third.serveJson('/elsewhere', {});
-      await get(other.url('/ours'), { ca, login });
-      await get(server.url('/theirs'), { ca, login });
-      await get(other.url('/away'), { ca, login });
+      await get(other.url('/ours'), { ca, logins: [login] });
+      await get(server.url('/theirs'), { ca, logins: [login] });
+      await get(other.url('/away'), { ca, logins: [login] });
       const shown = [...other.seen, ...server.seen, ...third.seen].map(
         ({ path, headers, hadCertificate }) => [path, headers.authorization, hadCertificate],
       );

@@ -6,6 +6,7 @@ import type { CacheItem, CacheUse } from '../../../src/config/settings/cache-ite
 import { Cacher } from '../../../src/daemon/cacher/cacher.ts';
 import { Fetching } from '../../../src/daemon/cacher/fetching.ts';
 import { systemClock } from '../../../src/util/clock.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
 import { FileServer } from '../../support/file-server.ts';
 import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -42,6 +43,67 @@ describe('the cacher', () => {
     };
     return { refresh, content: join(directory, 'cache', key) };
   }
+
+  describe('c31: from a server that asks for a certificate', () => {
+    const fixture = (name: string) => join(import.meta.dirname, '../../fixtures/tls', name);
+    const textOf = (name: string) => readFileSync(fixture(name), 'utf8');
+    let cric: FileServer;
+
+    beforeEach(async () => {
+      cric = new FileServer({ cert: textOf('server.crt'), key: textOf('server.key') });
+      await cric.start();
+      cric.answers.set(path, (_, response) => {
+        const isKnown = cric.seen.at(-1)?.hadCertificate === true;
+        response.writeHead(isKnown ? 200 : 403).end(JSON.stringify(queues(3)));
+      });
+    });
+    afterEach(() => cric.stop());
+
+    const fetched = (certificateFor: readonly string[], url = cric.url(path)) => {
+      const login = {
+        kind: 'x509' as const,
+        certFile: fixture('client.crt'),
+        keyFile: fixture('client.key'),
+      };
+      const panda = { url: 'https://panda.test/api/v1', login, caFile: fixture('ca.crt'), timeout: 20_000 };
+      const timeout = 20_000;
+      const fetching = new Fetching({ clock: systemClock, files, timeout, server: panda, certificateFor });
+      const from = { kind: 'web', url } as const;
+      const item: CacheItem = { key: 'panda_queues.json', subKey: '', use: 'queue-data', from, shown: url };
+      return fetching.fetch(item, undefined, new AbortController().signal);
+    };
+
+    it('is had with that of pandacon, and without its headers, where the settings name the server', async () => {
+      expect((await fetched([new URL(cric.url('/')).origin]))?.bytes.length).to.be.greaterThan(10);
+      expect(
+        cric.seen.map(({ hadCertificate, headers }) => [hadCertificate, headers.authorization]),
+      ).to.deep.equal([[true, undefined]]);
+    });
+
+    it('is had from a server that another one leads to, where the settings name that one', async () => {
+      const first = new FileServer({ cert: textOf('server.crt'), key: textOf('server.key') });
+      await first.start();
+      try {
+        first.answers.set(path, (_, response) => response.writeHead(302, { location: cric.url(path) }).end());
+        const found = await fetched([new URL(cric.url('/')).origin], first.url(path));
+        expect(found?.bytes.length).to.be.greaterThan(10);
+        expect(first.seen.map(({ hadCertificate }) => hadCertificate)).to.deep.equal([false]);
+      } finally {
+        await first.stop();
+      }
+    });
+
+    for (const others of [[], ['https://elsewhere.test', 'https://[::1'], ['https://127.0.0.1']])
+      it(`is not had for ${JSON.stringify(others)}, and the message says how it would be`, async () => {
+        const failure: unknown = await fetched(others).catch((error: unknown) => error);
+        const { origin } = new URL(cric.url('/'));
+        expect(failure).to.be.instanceOf(ThresherError).and.include({ code: 'web-refused' });
+        expect(String(failure)).to.include(
+          `answers with HTTP 403; if ${origin}, or a server that it leads to, wants a certificate, name that one in certificateFor of cacher`,
+        );
+        expect(cric.seen.map(({ hadCertificate }) => hadCertificate)).to.deep.equal([false]);
+      });
+  });
 
   it('takes no error in an object for a list of queues', async () => {
     server.serveJson(path, queues(3));
