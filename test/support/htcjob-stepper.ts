@@ -72,6 +72,9 @@ export class StepperSite {
   readonly notes: Note[] = [];
   /** "finalizer", "status REASON", "delete", in their order. */
   readonly asked: string[] = [];
+  /** The preconditions of each. */
+  readonly deletions: { readonly uid: string | undefined; readonly resourceVersion: string | undefined }[] =
+    [];
   statuses: HtcJobStatus[] = [];
   /** What happens between a write and its answer. */
   meanwhile: (() => void) | undefined;
@@ -128,8 +131,9 @@ export class StepperSite {
         this.meanwhile?.();
         return { metadata: { resourceVersion } };
       },
-      delete: async () => {
+      delete: async (_, { uid, resourceVersion }) => {
         this.asked.push('delete');
+        this.deletions.push({ uid, resourceVersion });
       },
     });
     const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });

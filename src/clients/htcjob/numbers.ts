@@ -55,9 +55,9 @@ export function toRanges(numbers: readonly number[]): string | undefined {
  * are left out, and so is all behind `longestRanges`, with the part that lies across that end. Ranges that overlap cost no more than
  * the numbers in them.
  */
-export function fromRanges(text: string | undefined, count: number): Set<number> {
+export function fromRanges(text: unknown, count: number): Set<number> {
   const ranges: [first: number, last: number][] = [];
-  for (const part of beginningOf(text ?? '').split(',')) {
+  for (const part of beginningOf(typeof text === 'string' ? text : '').split(',')) {
     const [, first, last = first] = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part) ?? [];
     if (first !== undefined) ranges.push([Number(first), Math.min(Number(last), count - 1)]);
   }

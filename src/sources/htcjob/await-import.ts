@@ -4,6 +4,7 @@ import { type Clock, isoSeconds } from '../../util/clock.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { HtcJobCluster } from './cluster.ts';
 import { type EventWriter, notesOf } from './events.ts';
+import type { Notices } from './notices.ts';
 import { camelCase } from './status.ts';
 import type { Tracked } from './tracked.ts';
 
@@ -11,6 +12,7 @@ interface Parts {
   readonly cluster: HtcJobCluster;
   readonly clock: Clock;
   readonly events: Pick<EventWriter, 'write'>;
+  readonly notices: Pick<Notices, 'unimported'>;
 }
 
 const notImported: Reason = {
@@ -23,18 +25,23 @@ const notImported: Reason = {
  * @returns its version; undefined where it is gone
  */
 export async function awaitImport(
-  { status = {}, meta, isDeleting, spec, flaw }: Tracked,
-  { cluster, clock, events }: Parts,
+  tracked: Tracked,
+  { cluster, clock, events, notices }: Parts,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  const { status = {}, meta, isDeleting, spec, flaw } = tracked;
   const { active, succeeded, failed, reason } = status;
   const ended = countOf(succeeded) + countOf(failed);
   // A status without a count of living jobs tells it by the others, where the spec says how many there are. One that counts no end at all may be
   // of jobs that are being submitted.
   const areAll = active === undefined && flaw === undefined && ended >= jobCount(spec);
   if (isDeleting && ended > 0 && (active === 0 || areAll)) return cluster.setFinalizer(meta, false, signal);
-  if (reason !== undefined) return meta.resourceVersion;
   const { code, message } = notImported;
+  if (reason !== undefined) {
+    // A status of ours without its counts would take them from one whose factory another writer took away: an Event says it.
+    if (reason !== camelCase(code)) notices.unimported(tracked, camelCase(code), message, signal);
+    return meta.resourceVersion;
+  }
   const why = { reason: camelCase(code), message, lastTransitionTime: isoSeconds(cluster.now(clock.now())) };
   const said: HtcJobStatus = {
     reason: why.reason,

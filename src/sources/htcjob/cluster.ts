@@ -18,6 +18,8 @@ import type { FollowedMeta } from './followed.ts';
 
 const secrets = { group: '', version: 'v1', resource: 'secrets' };
 
+/** HTCJobs that are read at the same time. */
+export const readsAtOnce = 16;
 /** Missing Secrets that are remembered. */
 const mostMissing = 10_000;
 
@@ -46,7 +48,10 @@ export class HtcJobCluster {
   }
 
   /** @returns undefined where there is none of this uid any more. */
-  async read({ namespace, name, uid }: Meta, signal: AbortSignal): Promise<HtcJob | undefined> {
+  async read(
+    { namespace, name, uid }: Pick<Meta, 'namespace' | 'name' | 'uid'>,
+    signal: AbortSignal,
+  ): Promise<HtcJob | undefined> {
     const found = await unlessGone(this.#client.get(objectPath(htcJobs, namespace, name), { signal }));
     return found?.metadata?.uid === uid ? (found as HtcJob) : undefined;
   }
@@ -83,9 +88,10 @@ export class HtcJobCluster {
     return versionOf(await unlessGone(this.#client.patch(path, object, options)));
   }
 
-  async delete({ namespace, name, uid }: Meta, signal: AbortSignal): Promise<void> {
-    const path = objectPath(htcJobs, namespace, name);
-    await unlessGone(this.#client.delete(path, { uid, propagationPolicy: 'Background', signal }));
+  async delete(meta: Meta, signal: AbortSignal): Promise<void> {
+    const { namespace, name, uid, resourceVersion } = meta;
+    const options = { uid, resourceVersion, propagationPolicy: 'Background', signal } as const;
+    await unlessGone(this.#client.delete(objectPath(htcJobs, namespace, name), options));
   }
 
   /**

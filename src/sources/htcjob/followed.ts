@@ -13,13 +13,12 @@ import {
   misfitOf,
 } from '../../clients/htcjob/resource.ts';
 import { presentIn } from '../../clients/kubernetes/objects.ts';
+import { sizeOf } from '../../util/json.ts';
 
 /** Longest spec that stays in memory as a whole, characters: tens of thousands of HTCJobs may wait, and a spec may have 1.5 MB. */
 const longestKept = 4096;
 /** Finalizers that are kept: the API server bounds neither their number nor their length. */
 const mostFinalizers = { count: 20, length: longestKept };
-/** Memory that a value takes beside its characters, in characters. */
-const perValue = 8;
 
 /** The short parts of a spec, which say when and how often its jobs run. The others say what they are. */
 export interface FollowedSpec extends Omit<ReturnType<typeof decidingOf>, 'output'> {
@@ -106,30 +105,4 @@ function followed(spec: HtcJobSpec): FollowedSpec {
 
 export function isLong(size: number): boolean {
   return size > longestKept;
-}
-
-/**
- * Memory that parts of a HTCJob take, in characters, about. An object of an older schema may have any depth.
- * @param upTo counted no further than this
- */
-export function sizeOf(parts: unknown, upTo = Infinity): number {
-  let size = perValue;
-  const open = [parts];
-  for (let part = open.pop(); size <= upTo; part = open.pop()) {
-    if (typeof part === 'string') size += part.length;
-    // A list may have half a million values: it is left where the size is known, and no list of its entries is made.
-    else if (Array.isArray(part)) {
-      for (const value of part as unknown[]) {
-        if ((size += perValue) > upTo) return size;
-        open.push(value);
-      }
-    } else if (typeof part === 'object' && part !== null) {
-      for (const [name, value] of Object.entries(part)) {
-        size += perValue + name.length;
-        open.push(value);
-      }
-    }
-    if (open.length === 0) break;
-  }
-  return size;
 }

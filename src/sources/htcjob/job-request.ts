@@ -1,9 +1,10 @@
 import type { Payload, Request } from '../../plugins/contracts/index.ts';
 import { attemptOf } from '../../clients/htcjob/numbers.ts';
 import { type HtcJobSpec, jobCount, wordsOf } from '../../clients/htcjob/resource.ts';
+import { sizeOf } from '../../util/json.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import type { HtcJobCluster } from './cluster.ts';
-import { isLong, sizeOf } from './followed.ts';
+import { isLong } from './followed.ts';
 import type { JobMaker, JobToMake } from './job-maker.ts';
 import { requirementsOf } from './needs.ts';
 import type { Tracked } from './tracked.ts';

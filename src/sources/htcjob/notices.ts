@@ -41,6 +41,15 @@ export class Notices {
     this.#say(tracked, 'OtherFactory', message, signal);
   }
 
+  /** One that waits for its import, and whose status gives another reason. */
+  unimported(tracked: Tracked, reason: string, message: string, signal: AbortSignal): void {
+    if (!this.#say(tracked, reason, message, signal)) return;
+    this.#parts.log.warn('a HTCJob waits for its import, and its status has a reason of another writer', {
+      htcjob: tracked.name,
+      why: message,
+    });
+  }
+
   /**
    * A backend that is away may keep a deleted resource for long.
    * @returns the status that says so, where one is due

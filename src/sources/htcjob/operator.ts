@@ -16,8 +16,9 @@ import type { OriginKey } from '../../worker/news.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { Agenda } from './agenda.ts';
 import { Asking } from './asking.ts';
-import { HtcJobCluster } from './cluster.ts';
+import { HtcJobCluster, readsAtOnce } from './cluster.ts';
 import { type CollectionHandlers, Collections } from './collections.ts';
+import { Doubts } from './doubts.ts';
 import { EventWriter } from './events.ts';
 import { hasEnded } from './facts.ts';
 import { type Followed, kept } from './followed.ts';
@@ -28,6 +29,7 @@ import type { Jobs } from './job-request.ts';
 import { LeaseHistory, LeaseHolder } from './lease.ts';
 import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
 import type { JobReport } from '../../clients/htcjob/resource.ts';
+import { Names } from './names.ts';
 import { QueueWaker } from './queue-waker.ts';
 import type { OperatorClient, OperatorHost } from './operator-host.ts';
 import { type KeeperParts, OutputKeeper } from './output/keeper.ts';
@@ -39,9 +41,8 @@ import { Turns } from './turns.ts';
 
 export type OutputOptions = Pick<KeeperParts, 'place' | 'onFiles' | 'bounds'>;
 
-/** Steps under way at the same time, and HTCJobs that are read at the same time for workers that are about to be made. */
+/** Steps under way at the same time. */
 const stepsAtOnce = 24;
-const readsAtOnce = 16;
 /** Characters of payloads that are brought at a time, about; beyond it the HTCJobs that are being read. */
 const mostBrought = 64 * 1024 * 1024;
 /** Pause before a step that failed is repeated, ms; a conflict is over as soon as the resource was read again. */
@@ -50,8 +51,13 @@ const pauses = { failed: 5000, conflict: 100 };
 const together = 200;
 /** Kubernetes lets no user delete it. With `namespaces`, the settings name another. */
 const defaultLeaseNamespace = 'default';
-/** On the agenda for all workers whose HTCJob is over or gone. No resource has this uid. */
-const leftovers = '';
+/**
+ * On the agenda for all workers whose HTCJob is over or gone, for those whose HTCJob may be gone, and for the names of those that are there. No
+ * resource has such a uid.
+ */
+const [leftovers, doubts, names] = ['', 'doubts', 'names'];
+/** Names are written down so long after the first that is new, and what is in doubt is asked for again after a failure, ms. */
+const later = { names: 60_000, doubts: 30_000 };
 
 /** Runs the HTCJobs of a cluster. */
 export class HtcJobOperator implements Source<HtcJobQueueOptions> {
@@ -70,10 +76,12 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   readonly #door: EventDoor | undefined;
   readonly #outputs: OutputOptions | undefined;
   readonly #leases: LeaseHistory;
+  readonly #names: Names;
   /** The note that what was made before is not of this cluster, since the last list without HTCJobs that nobody deleted. */
   #begunAnew: Promise<void> | undefined;
   #lease: LeaseHolder | undefined;
   #asking: Asking | undefined;
+  #doubts: Doubts | undefined;
   #desk: Desk | undefined;
 
   /**
@@ -96,6 +104,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#agenda = new Agenda(host.clock);
     this.#collections = new Collections(options.namespaces, { ...host, client });
     this.#queues = new TakingQueues(options.queue);
+    this.#names = new Names(host);
     this.#leases = new LeaseHistory(host, async () => {
       const living = (await this.#desk?.living()) ?? [];
       return living.reduce((latest, news) => Math.max(latest, madeAt(news)), -Infinity);
@@ -181,20 +190,28 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         this.#look(tracked.uid, together);
       }
     }
-    await this.#endStrangers(strangers);
+    this.#doubt(strangers);
   }
 
-  /** Ends workers whose HTCJob is gone. */
-  async #endStrangers(strangers: readonly WorkerNews[]): Promise<void> {
+  /** Workers end whose HTCJob is gone, once that is sure. */
+  #doubt(strangers: readonly WorkerNews[]): void {
+    this.#doubts?.ended(strangers.filter(({ worker }) => hasEnded(worker)));
     // The resource of a stranger may be one that is not known yet.
     if (this.#holdUp() !== undefined || !this.#collections.areKnown) return;
     const living = strangers.filter(({ worker }) => !hasEnded(worker));
     if (living.length === 0) return;
-    const isOfHere = (one: WorkerNews) => this.#leases.covers(madeAt(one));
-    const ofHere = living.filter(isOfHere).map(({ origin }) => origin);
-    this.#elsewhere(living.filter((one) => !isOfHere(one)));
-    if (this.#options.namespaces.length === 0) await this.#desk?.end(ofHere, 'its HTCJob is gone');
-    else this.#notFollowed(ofHere);
+    const ofHere = living.filter((one) => this.#isOfHere(one));
+    this.#elsewhere(living.filter((one) => !this.#isOfHere(one)));
+    if (this.#options.namespaces.length > 0) {
+      this.#notFollowed(ofHere.map(({ origin }) => origin));
+      return;
+    }
+    this.#doubts?.add(ofHere);
+    this.#agenda.add(doubts);
+  }
+
+  #isOfHere(worker: WorkerNews): boolean {
+    return this.#leases.covers(madeAt(worker));
   }
 
   #tellMissing(missing: readonly Tracked[]): void {
@@ -303,6 +320,19 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         leaveBehind,
       });
       this.#asking = asking;
+      this.#doubts = new Doubts({
+        ...this.#host,
+        client: this.#client,
+        cluster,
+        names: this.#names,
+        isKnown: (uid) => this.#tracked.has(uid),
+        isOfHere: (worker) => this.#isOfHere(worker),
+        mayEnd: () => this.#holdUp() === undefined,
+        found: (object) => {
+          this.#upsert(object);
+        },
+        end: (origins) => desk.end(origins, 'its HTCJob is gone'),
+      });
       const step = async (uid: string) => {
         await this.#step(uid, stepper, cluster, ended);
         waker.stepped();
@@ -312,6 +342,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     } finally {
       over.abort();
       this.#asking = undefined;
+      this.#doubts = undefined;
       this.#tracked.clear();
       this.#collections.forget();
     }
@@ -335,12 +366,6 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   #handlers(synced: () => void): CollectionHandlers {
     /** Versions that were known when the list of a namespace was asked for, by UID: what it has is newer, whatever its version. */
     const before = new Map<string | undefined, ReadonlyMap<string, string>>();
-    const upsert = (object: Followed, versionBefore?: string) => {
-      const tracked = this.#tracked.get(object.metadata.uid);
-      if (tracked === undefined) this.#tracked.set(object.metadata.uid, new Tracked(object));
-      else if (!tracked.update(object, tracked.meta.resourceVersion === versionBefore)) return;
-      this.#look(object.metadata.uid);
-    };
     const gone = (tracked: Tracked) => {
       tracked.isGone = true;
       tracked.dropRequests();
@@ -349,7 +374,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     return {
       synced,
       upsert: (object) => {
-        upsert(object);
+        this.#upsert(object);
       },
       listing: (namespace) => {
         const versions = [...this.#tracked.values()].map(
@@ -373,7 +398,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
         }
         if (missing.length > 0) this.#begunAnew = undefined;
         this.#tellMissing(left);
-        for (const object of all) upsert(object, versions?.get(object.metadata.uid));
+        for (const object of all) this.#upsert(object, versions?.get(object.metadata.uid));
       },
       remove: ({ metadata }) => {
         const tracked = this.#tracked.get(metadata.uid);
@@ -384,10 +409,20 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     };
   }
 
+  /** @param versionBefore the version that was known when a list was asked for, which has this object */
+  #upsert(object: Followed, versionBefore?: string): void {
+    const tracked = this.#tracked.get(object.metadata.uid);
+    if (tracked === undefined) this.#tracked.set(object.metadata.uid, new Tracked(object));
+    else if (!tracked.update(object, tracked.meta.resourceVersion === versionBefore)) return;
+    this.#look(object.metadata.uid);
+  }
+
   async #step(uid: string, stepper: Stepper, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
     // When the Lease is held, all come to the agenda anew.
     if (this.#holdUp() !== undefined) return;
     if (uid === leftovers) return this.#endLeftovers(signal);
+    if (uid === doubts) return this.#settle(signal);
+    if (uid === names) return this.#keepNames(signal);
     const tracked = this.#tracked.get(uid);
     if (tracked === undefined) return;
     const { log } = this.#host;
@@ -397,6 +432,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (tracked.isForgotten) this.#tracked.delete(uid);
       else if (tracked.isGone && !wasGone) this.#look(uid);
       else if (next !== undefined) this.#agenda.add(uid, next);
+      if (this.#mayHaveJobs(tracked) && !this.#names.has(uid)) this.#agenda.add(names, later.names);
     } catch (error) {
       if (signal.aborted) return;
       const isConflict = isKubernetesError(error, 'kubernetes-conflict');
@@ -414,6 +450,39 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (signal.aborted) return;
       this.#host.log.warn('jobs of earlier HTCJobs not looked for', { ...toReason(error) });
       this.#agenda.add(leftovers, pauses.failed);
+    }
+  }
+
+  async #settle(signal: AbortSignal): Promise<void> {
+    try {
+      const next = await this.#doubts?.settle(signal);
+      if (next !== undefined) this.#agenda.add(doubts, next);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#host.log.warn('whether HTCJobs are gone is not known, and their jobs run on', {
+        ...toReason(error),
+      });
+      this.#agenda.add(doubts, later.doubts);
+    }
+  }
+
+  /** Where some namespaces alone are followed, no HTCJob that is not listed counts as gone, and none is asked for by its name. */
+  #mayHaveJobs(tracked: Tracked): boolean {
+    const { factoryId } = this.#host;
+    return this.#options.namespaces.length === 0 && tracked.isClaimedBy(factoryId) && !tracked.isFinished;
+  }
+
+  async #keepNames(signal: AbortSignal): Promise<void> {
+    try {
+      const those = [...this.#tracked.values()].filter((tracked) => this.#mayHaveJobs(tracked));
+      await this.#names.keep(
+        those.map(({ meta }) => meta),
+        this.#doubts?.uids ?? [],
+      );
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#host.log.warn('the names of HTCJobs are not written down', { ...toReason(error) });
+      this.#agenda.add(names, later.names);
     }
   }
 

@@ -225,7 +225,13 @@ function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly Ht
 /** An end has one reason for good. */
 function failedBefore(before: HtcJobStatus | undefined): HtcJobCondition | undefined {
   if (!before?.completionTime) return undefined;
-  return before.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
+  const failed = before.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
+  // Another writer may have left anything in them.
+  return failed && { ...failed, reason: textOf(failed.reason), message: textOf(failed.message) };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 function whyFailed(failed: readonly Judged[], count: number): { reason: string; message: string } {

@@ -66,7 +66,8 @@ export class Stepper {
     // Its own status may have been spoilt: the database knows whose jobs they are.
     if (tracked.isOfHtcOperator) await this.#restore(tracked);
     if (tracked.isOfHtcOperator) {
-      this.#wrote(tracked, await awaitImport(tracked, this.#parts, signal));
+      const parts = { ...this.#parts, notices: this.#notices };
+      this.#wrote(tracked, await awaitImport(tracked, parts, signal));
       return undefined;
     }
     if (tracked.isDeleting) return this.#finalize(tracked, signal);
@@ -100,16 +101,19 @@ export class Stepper {
     const problems = tracked.problems ?? [];
     const judgement = tracked.judge(isLate || problems.length > 0);
     const round = countOf(tracked.status?.round);
+    // While the server takes no write and gives no answer none is begun, either: a pass of the queue may be about to submit one that was
+    // asked for.
+    if (isLate || tracked.isSuspended) this.#parts.asking.stop(tracked, false);
     // The next round is on record before the jobs of this one end, and the end of a suspension before new ones are asked for.
     if (tracked.round > round || tracked.isResumed) {
       const isThere = await this.#write(tracked, this.#status(tracked, judgement, undefined), signal);
       return isThere ? 0 : undefined;
     }
     this.#parts.outputs.want(tracked, judgement);
-    // A pass of the queue may be about to submit one that was asked for.
-    if (isLate)
-      await this.#end(tracked, tracked.open, `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`);
-    else await this.#end(tracked, judgement.toEnd, `HTCJob ${tracked.name} is suspended`);
+    const toEnd = isLate ? tracked.open : judgement.toEnd;
+    const over = `the activeDeadlineSeconds of HTCJob ${tracked.name} are over`;
+    const why = isLate ? over : `HTCJob ${tracked.name} is suspended`;
+    if (!(await this.#endIfUnchanged(tracked, toEnd, why, signal))) return 0;
     if (!(await this.#ask(tracked, judgement, signal))) return looks.waiting;
     tracked.holdReason = await this.#holdReason(judgement);
     const stopped = stoppedBy(tracked.spec, problems, isLate);
@@ -194,6 +198,36 @@ export class Stepper {
     tracked.isRestored = true;
   }
 
+  /**
+   * Its users may have changed it, and what is known of it may be old: nothing tells of a watch that hangs, and a list may be of a server that is
+   * behind. So it is read once more before anything of it is ended or deleted.
+   * @returns whether it is there, and as it is known; else its next step decides by what was read
+   * @throws KubernetesError: while nothing answers, nothing is ended
+   */
+  async #isUnchanged(tracked: Tracked, signal: AbortSignal): Promise<boolean> {
+    const { resourceVersion } = tracked.meta;
+    const object = await this.#parts.cluster.read(tracked.meta, signal);
+    // The watch may have told of it meanwhile.
+    if (tracked.isGone || tracked.meta.resourceVersion !== resourceVersion) return false;
+    if (object === undefined) tracked.isGone = true;
+    else if (object.metadata.resourceVersion !== resourceVersion) tracked.update(kept(object), true);
+    else return true;
+    return false;
+  }
+
+  /** @returns false where nothing was ended, since it is gone or has changed */
+  async #endIfUnchanged(
+    tracked: Tracked,
+    indexes: readonly number[],
+    why: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (indexes.every((index) => tracked.ending.has(index))) return true;
+    if (!(await this.#isUnchanged(tracked, signal))) return false;
+    await this.#end(tracked, indexes, why);
+    return true;
+  }
+
   async #end(tracked: Tracked, indexes: readonly number[], why: string): Promise<void> {
     const { uid, ending } = tracked;
     const fresh = indexes.filter((index) => !ending.has(index));
@@ -244,11 +278,14 @@ export class Stepper {
   async #afterEnd(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     this.#parts.asking.stop(tracked, true);
     // A pass may have submitted one after all, before a crash or while the deadline went by.
-    await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} has ended`);
+    if (!(await this.#endIfUnchanged(tracked, tracked.open, `HTCJob ${tracked.name} has ended`, signal)))
+      return 0;
     const left = tracked.untilEndOfLife(this.#now(), this.#parts.clock.monotonic());
     if (left === undefined) return undefined;
-    if (left <= 0) await this.#parts.cluster.delete(tracked.meta, signal);
-    return left <= 0 ? looks.failed : Math.min(left, longestLook);
+    if (left > 0) return Math.min(left, longestLook);
+    if (!(await this.#isUnchanged(tracked, signal))) return 0;
+    await this.#parts.cluster.delete(tracked.meta, signal);
+    return looks.failed;
   }
 
   /**
@@ -257,8 +294,9 @@ export class Stepper {
    */
   async #lose(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     this.#parts.asking.stop(tracked, true);
-    if (tracked.isDeleting) return this.#endLost(tracked);
-    if (tracked.isDeleted || !tracked.isMissing) return this.#findAgain(tracked, signal);
+    if (tracked.isDeleting && tracked.isDeletionRead) return this.#endLost(tracked);
+    if (tracked.isDeleting || tracked.isDeleted || !tracked.isMissing)
+      return this.#findAgain(tracked, signal);
     if (tracked.isClaimedBy(this.#parts.factoryId)) await this.#parts.leaveBehind();
     // It may have come back meanwhile.
     if (!tracked.isGone) return 0;
@@ -272,11 +310,11 @@ export class Stepper {
    * decides, and while nothing answers it is asked for again.
    */
   async #findAgain(tracked: Tracked, signal: AbortSignal): Promise<Next> {
-    const { isDeleted, isMissing } = tracked;
+    const { isDeleting, isDeleted, isMissing } = tracked;
     const object = await this.#parts.cluster.read(tracked.meta, signal);
     // The watch may have told of it meanwhile.
     if (!tracked.isGone || tracked.isDeleted !== isDeleted || tracked.isMissing !== isMissing) return 0;
-    if (object === undefined) return isDeleted ? this.#endLost(tracked) : looks.failed;
+    if (object === undefined) return isDeleting || isDeleted ? this.#endLost(tracked) : looks.failed;
     tracked.update(kept(object), true);
     return 0;
   }
@@ -325,6 +363,12 @@ export class Stepper {
     this.#parts.outputs.letGo(tracked);
     const unlisted = this.#whyUnlisted(tracked);
     await this.#restore(tracked);
+    // One word of a list or a watch ends nothing. Nothing takes a deletion back, so that it is asked about once.
+    const hasMore = tracked.open.length > 0 || (tracked.hasFinalizer && tracked.isClaimed);
+    if (hasMore && !tracked.isDeletionRead) {
+      if (!(await this.#isUnchanged(tracked, signal))) return 0;
+      tracked.isDeletionRead = true;
+    }
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);
     if (!tracked.hasFinalizer) return undefined;
     const left = await desk.discard(tracked.uid, true);

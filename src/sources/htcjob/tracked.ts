@@ -31,6 +31,8 @@ export class Tracked {
   /** ms UTC. */
   createdAt: number;
   isDeleting: boolean;
+  /** A read of it alone said so, too. */
+  isDeletionRead = false;
   spec: FollowedSpec;
   /** Absent of a long one, of a finished one, and of one whose jobs were all asked for. */
   whole: HtcJobSpec | undefined;
@@ -135,6 +137,7 @@ export class Tracked {
     this.generation = generation;
     this.createdAt = Date.parse(metadata.creationTimestamp ?? '') || 0;
     this.isDeleting = Boolean(metadata.deletionTimestamp);
+    this.isDeletionRead &&= this.isDeleting;
     this.status = status;
     this.flaw = object.flaw;
     this.misfit = object.misfit;

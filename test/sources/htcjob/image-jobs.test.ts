@@ -4,6 +4,7 @@ import type { HtcJobCluster } from '../../../src/sources/htcjob/cluster.ts';
 import { jobsOf, requestsOf } from '../../../src/sources/htcjob/job-request.ts';
 import type { HtcJobSpec, Runtime, SpecProblem } from '../../../src/clients/htcjob/resource.ts';
 import { payloadProblems } from '../../../src/worker/payload-check.ts';
+import type { Payload } from '../../../src/worker/payload.ts';
 import { base64, htcJob, payloadOf } from '../../support/htc-jobs.ts';
 
 const maker = new ImageJobs({ binds: ['/cvmfs'], runtime: 'apptainer', events: undefined });
@@ -81,6 +82,16 @@ describe('hole 8: a HTCJob', () => {
 });
 
 describe('the payload of a job of an HTCJob', () => {
+  it('shares what its jobs have in common: a source of 900 kB is encoded once', () => {
+    const resource = htcJob({ script: { ...script, source: 'x'.repeat(900_000) }, queue: 2 });
+    const [first, second] = [0, 1].map((index) =>
+      maker.payload({ resource, number: index, index, secrets: new Map() }),
+    );
+    const sourceOf = ({ files = [] }: Payload) => files.find(({ name }) => name === 'script.sh');
+    expect(sourceOf(first!)?.content).to.have.length(1_200_000);
+    expect(sourceOf(second!)).to.equal(sourceOf(first!));
+  });
+
   it("is that of htc-operator's zero.yaml", () => {
     const payload = payloadOf(htcJob(), 2, { runtime: 'apptainer', binds: ['/cvmfs', '/afs'] });
     const files = payload.files?.map(({ name, mode }) => `${name} ${mode.toString(8)}`);

@@ -9,7 +9,9 @@ import {
   toRanges,
 } from '../../../src/clients/htcjob/numbers.ts';
 import { mostJobs } from '../../../src/clients/htcjob/resource.ts';
-import { kept, sizeOf } from '../../../src/sources/htcjob/followed.ts';
+import { kept } from '../../../src/sources/htcjob/followed.ts';
+import { sizeOf } from '../../../src/util/json.ts';
+import { statusOf } from '../../../src/sources/htcjob/status.ts';
 import { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { megabytes } from '../../../src/sources/htcjob/needs.ts';
@@ -219,12 +221,46 @@ describe('the size of a HTCJob', () => {
   });
 });
 
+describe('the status of a HTCJob that has ended', () => {
+  it('is written also where another writer left no words in its condition', () => {
+    for (const odd of [{}, { reason: 5, message: {} }]) {
+      const status = {
+        completionTime: '2026-01-01T00:00:00Z',
+        failedIndexes: '0',
+        conditions: [{ type: 'Failed', status: 'True', ...odd }],
+      };
+      const tracked = new Tracked(kept({ ...htcJob({}, 'a'), status: status as never }));
+      const { uid, generation, isClaimed, round, isSuspended, waiting, reports } = tracked;
+      const written = statusOf({
+        uid,
+        generation,
+        factory: 'f',
+        isClaimed,
+        round,
+        isSuspended,
+        judgement: tracked.judge(false),
+        waiting,
+        holdReason: undefined,
+        stopped: undefined,
+        reports,
+        before: tracked.status,
+        now: 0,
+      });
+      expect(written.conditions?.[0]).to.include({ type: 'Failed', reason: '', message: '' });
+    }
+  });
+});
+
 describe('the numbers of jobs', () => {
   it('are ranges in a status, and what is no range is left out', () => {
     expect(toRanges([7, 0, 1, 2, 4])).to.equal('0-2,4,7');
     expect(toRanges([])).to.equal(undefined);
     expect([...fromRanges('0-2,4,x,9-,12-11,7', 8)]).to.deep.equal([0, 1, 2, 4, 7]);
     expect([...fromRanges('0-999999', 3)]).to.deep.equal([0, 1, 2]);
+  });
+
+  it('are none in what another writer left in the place of the ranges', () => {
+    for (const odd of [5, {}, [1], true, null]) expect([...fromRanges(odd, 8)]).to.deep.equal([]);
   });
 
   it('hole 8: cost no more than there are of them, however often a status names each', () => {

@@ -1,6 +1,7 @@
 /** The operator after a start, and after the loss of its Lease: no resource and no worker may be forgotten. */
 import { expect } from 'chai';
 import type { Desk, SourceQueue, WorkerNews } from '../../../src/plugins/contracts/index.ts';
+import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
 import { HtcJobOptions, type HtcJobQueueOptions } from '../../../src/clients/htcjob/options.ts';
 import type { HtcJob, HtcJobSpec } from '../../../src/clients/htcjob/resource.ts';
@@ -10,7 +11,7 @@ import { defaultsOf } from '../../../src/util/schema-defaults.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { HtcJobServer } from '../../support/htcjob-server.ts';
 import { newsOf } from '../../support/htcjob-stepper.ts';
-import { memoryFor } from '../../support/source-memory.ts';
+import { memoryOf } from '../../support/source-memory.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog, requirements, ownQueue } from '../../support/samples.ts';
 
@@ -30,7 +31,7 @@ describe('the operator of HTCJobs after a start', () => {
   let operator: HtcJobOperator;
   let living: WorkerNews[];
   let ended: string[];
-  let remembered: string | undefined;
+  let remembered: Map<string, string>;
   let stop: AbortController;
   let running: Promise<void>;
 
@@ -40,7 +41,7 @@ describe('the operator of HTCJobs after a start', () => {
     server = new HtcJobServer();
     living = [];
     ended = [];
-    remembered = undefined;
+    remembered = new Map();
   });
   afterEach(async () => {
     stop.abort();
@@ -49,13 +50,7 @@ describe('the operator of HTCJobs after a start', () => {
 
   function start(): void {
     const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
-    const memory = memoryFor(
-      async (text) => {
-        remembered = text;
-      },
-      () => remembered,
-    );
-    const host = { factoryId: 'factory', clock, random: () => 0.5, log, memory };
+    const host = { factoryId: 'factory', clock, random: () => 0.5, log, memory: memoryOf(remembered) };
     operator = new HtcJobOperator(defaultsOf(HtcJobOptions)(), server, maker, host);
     const desk = {
       wake: () => undefined,
@@ -63,7 +58,7 @@ describe('the operator of HTCJobs after a start', () => {
         for (const { uid, index } of origins) ended.push(`${uid} ${index}: ${why}`);
       },
       discard: async () => 0,
-      find: async () => [],
+      find: async (filters) => living.filter(({ origin }) => filters.some(({ uid }) => uid === origin.uid)),
       living: async () => living,
       reasons: () => [],
       unlisted: () => undefined,
@@ -127,6 +122,9 @@ describe('the operator of HTCJobs after a start', () => {
     await operator.told(living);
     expect(ended).to.deep.equal([]);
     server.leaseDelay.resolve(undefined);
+    await until('one ends', () => ended.length === 1);
+    // Nothing says the name of the other: the next list is to be without it, too.
+    await clock.advance(60_000);
     await until('both end', () => ended.length >= 2);
     await clock.advance(60_000);
     expect(ended.toSorted()).to.deep.equal([
@@ -159,6 +157,8 @@ describe('the operator of HTCJobs after a start', () => {
       },
     ];
     await operator.told(living);
+    await clock.advance(60_000);
+    await until('it ends', () => ended.length > 0);
     expect(ended).to.deep.equal(['made-here 0: its HTCJob is gone']);
   });
 
@@ -173,7 +173,7 @@ describe('the operator of HTCJobs after a start', () => {
         spec: { holderIdentity: 'factory' },
       } as KubernetesObject;
       start();
-      await until('it is the operator', () => remembered?.includes(lease) === true);
+      await until('it is the operator', () => remembered.get('leases.json')?.includes(lease) === true);
       await clock.advance(60_000);
       const made = madeAt(`of-${lease}-${clock.now()}`, clock.now());
       await clock.advance(60_000);
@@ -227,5 +227,197 @@ describe('the operator of HTCJobs after a start', () => {
     expect(warnings.map(({ facts }) => facts)).to.deep.equal([
       { htcjob: 'default/strange', why: 'spec.script.source is no text; write the script there' },
     ]);
+  });
+
+  describe('whose list is without HTCJobs whose jobs live', () => {
+    const finalizers = ['finalizer.htc.cern.ch'];
+    const gets = () => server.asked.filter((one) => one.startsWith('GET')).toSorted();
+    const says = (message: string) => log.lines.some((line) => line.message.startsWith(message));
+
+    /** One job of each lives, and its daemon has stopped. */
+    async function run(names: readonly string[]): Promise<void> {
+      for (const name of names) {
+        const job = htcJob({}, name);
+        const metadata = { ...job.metadata, namespace: `ns-${name}`, finalizers };
+        server.add({ ...job, metadata, status: { uniqId: metadata.uid, factory: 'factory', active: 1 } });
+      }
+      start();
+      await until('they are listed', () => server.count('WATCH') === 1);
+      await clock.advance(60_000);
+      await until('their names are written down', () => remembered.has('names.json'));
+      living = names.map((name) => {
+        const news = newsOf(`uid-of-${name}`, 0, 'running');
+        const at = { creationTime: clock.now(), submitTime: clock.now() };
+        return { ...news, worker: { ...news.worker, ...at } };
+      });
+      await clock.advance(5000);
+      stop.abort();
+      await running;
+      await clock.advance(10_000);
+      server.asked.length = 0;
+      expect(ended).to.deep.equal([]);
+    }
+
+    /** The next list is without these. */
+    function lose(isLost: (name: string) => boolean): void {
+      const list = server.list.bind(server);
+      let isNext = true;
+      server.list = (path, options, record) => {
+        const isWrong = isNext;
+        isNext = false;
+        return list(path, options, (object) =>
+          isWrong && isLost(object.metadata?.name ?? '') ? undefined : record(object),
+        );
+      };
+    }
+
+    for (const [what, isLost] of [
+      ['of all', () => true],
+      ['of one', (name: string) => name === 'b'],
+    ] as const)
+      it(`ends no job ${what} where the server has them, and goes on with them`, async () => {
+        await run(['a', 'b', 'c']);
+        lose(isLost);
+        start();
+        await until('they are asked for', () => says('a list was without HTCJobs that are there'));
+        await clock.advance(600_000);
+        expect(ended).to.deep.equal([]);
+        expect(gets()).to.deep.equal(['a', 'b', 'c'].filter(isLost).map((name) => `GET ${name}`));
+        const b = server.objects.get('b')!;
+        server.add({ ...b, metadata: { ...b.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+        await until('its deletion is seen', () => ended.length > 0);
+        expect(ended).to.deep.equal(['uid-of-b 0: HTCJob ns-b/b was deleted']);
+      });
+
+    it('ends the jobs of those that the server does not have, and of those whose name another has by now', async () => {
+      await run(['a', 'b', 'c']);
+      server.remove('a');
+      server.remove('b');
+      server.add(htcJob({}, 'b', 'another'));
+      start();
+      await until('they end', () => ended.length >= 2);
+      await clock.advance(60_000);
+      const gone = ['a', 'b'].map((name) => `uid-of-${name} 0: its HTCJob is gone`);
+      expect(ended.toSorted()).to.deep.equal(gone);
+      expect(server.count('GET a')).to.equal(1);
+    });
+
+    it('ends no job while it may not read them, or no answer comes, and asks one by one then', async () => {
+      await run(Array.from({ length: 100 }, (_, nth) => `j${nth}`));
+      server.objects.clear();
+      const get = server.get.bind(server);
+      let asked = 0;
+      const forbidden = { code: 'kubernetes-forbidden', message: 'no right', maybeDone: false } as const;
+      server.get = (path) => {
+        if (!path.includes('/htcjobs/')) return get(path);
+        asked++;
+        return Promise.reject(new KubernetesError(forbidden));
+      };
+      start();
+      await until('it is said', () => says('whether HTCJobs are gone is not known'));
+      await clock.advance(20_000);
+      expect(ended).to.deep.equal([]);
+      expect(asked).to.be.at.most(16);
+      let [now, most] = [0, 0];
+      server.get = async (path) => {
+        if (!path.includes('/htcjobs/')) return get(path);
+        most = Math.max(most, ++now);
+        await clock.sleep(10);
+        now--;
+        return get(path);
+      };
+      await clock.advance(20_000);
+      await until('all end', () => ended.length === 100);
+      expect(most).to.equal(16);
+      expect(server.count('GET')).to.equal(100);
+    });
+
+    describe('and whose names are not known', () => {
+      it('ends no job where the next list has them, and goes on with them', async () => {
+        await run(['a', 'b']);
+        remembered.delete('names.json');
+        lose(() => true);
+        start();
+        await until('it is said', () => says('jobs run on whose HTCJobs are in no list'));
+        await clock.advance(120_000);
+        expect(ended).to.deep.equal([]);
+        expect(says('a list was without HTCJobs that are there')).to.equal(true);
+        expect(server.count('LIST')).to.equal(2);
+      });
+
+      it('ends their jobs where the next list, a minute later, is without them, too, be the record of the names damaged or not there', async () => {
+        await run(['a', 'b']);
+        remembered.set('names.json', '{"uid":');
+        server.remove('a');
+        start();
+        await until('it is said', () => says('jobs run on whose HTCJobs are in no list'));
+        await clock.advance(50_000);
+        expect(ended).to.deep.equal([]);
+        await clock.advance(10_000);
+        await until('its job ends', () => ended.length > 0);
+        expect(ended).to.deep.equal(['uid-of-a 0: its HTCJob is gone']);
+        expect([server.count('LIST'), server.count('GET')]).to.deep.equal([2, 0]);
+        expect(says('the record of the names of HTCJobs cannot be read')).to.equal(true);
+      });
+
+      it('ends their jobs once, however often their workers, which take long to end, are told of meanwhile, and those of others', async () => {
+        await run(['a', 'b']);
+        remembered.delete('names.json');
+        server.remove('a');
+        start();
+        await until('it is said', () => says('jobs run on whose HTCJobs are in no list'));
+        await clock.advance(60_000);
+        await until('its job ends', () => ended.length > 0);
+        const warned = () => log.lines.filter(({ level }) => level === 'warn').length;
+        const before = warned();
+        const [news] = living;
+        for (let turn = 0; turn < 10; turn++) {
+          await operator.told([news!]);
+          await clock.advance(70_000);
+        }
+        expect(ended).to.deep.equal(['uid-of-a 0: its HTCJob is gone']);
+        expect([server.count('LIST'), warned()]).to.deep.equal([2, before]);
+        await operator.told([{ ...news!, origin: { ...news!.origin, index: 1 } }]);
+        await clock.advance(60_000);
+        await until('another one of it ends', () => ended.length > 1);
+        expect(ended.at(-1)).to.equal('uid-of-a 1: its HTCJob is gone');
+        await operator.told([{ ...news!, worker: { ...news!.worker, status: 'cancelled' } }, news!]);
+        await clock.advance(60_000);
+        await until('one that lives again ends again', () => ended.length > 2);
+      });
+
+      it('ends no job while no list comes', async () => {
+        await run(['a', 'b']);
+        remembered.delete('names.json');
+        server.remove('a');
+        start();
+        await until('it is said', () => says('jobs run on whose HTCJobs are in no list'));
+        const list = server.list.bind(server);
+        server.list = () => Promise.reject(new Error('no answer'));
+        await clock.advance(120_000);
+        expect(ended).to.deep.equal([]);
+        server.list = list;
+        await clock.advance(30_000);
+        await until('its job ends', () => ended.length > 0);
+      });
+    });
+  });
+
+  it('asks once about each of hundreds that are deleted at once', async () => {
+    const names = Array.from({ length: 300 }, (_, nth) => `j${nth}`);
+    const objectOf = (name: string, more = {}): HtcJob => {
+      const job = htcJob({}, name);
+      const metadata = { ...job.metadata, finalizers: ['finalizer.htc.cern.ch'], ...more };
+      return { ...job, metadata, status: { uniqId: metadata.uid, factory: 'factory', active: 1 } };
+    };
+    for (const name of names) server.add(objectOf(name));
+    start();
+    await until('they are listed', () => server.count('WATCH') === 1);
+    await clock.advance(5000);
+    server.asked.length = 0;
+    for (const name of names) server.add(objectOf(name, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    await until('all go', () => server.count('PATCH') === names.length);
+    const asked = names.flatMap((name) => [`GET ${name}`, `PATCH ${name}`]);
+    expect(server.asked.toSorted()).to.deep.equal(asked.toSorted());
   });
 });

@@ -8,13 +8,14 @@ import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
 import { tokenOf } from '../../../src/sources/htcjob/job/token.ts';
 import { HtcJobOperator } from '../../../src/sources/htcjob/operator.ts';
 import { defaultsOf } from '../../../src/util/schema-defaults.ts';
+import { nextTurn } from '../../../src/util/clock.ts';
 import type { Reason } from '../../../src/worker/reason.ts';
 import { isFinal, type WorkerStatus } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { HtcJobServer } from '../../support/htcjob-server.ts';
 import { newsOf } from '../../support/htcjob-stepper.ts';
-import { memoryFor } from '../../support/source-memory.ts';
+import { memoryOf } from '../../support/source-memory.ts';
 import { requirements, workerOf, ownQueue } from '../../support/samples.ts';
 
 const key = Buffer.alloc(48, 7);
@@ -34,7 +35,7 @@ describe('the operator of HTCJobs', () => {
   let stop: AbortController;
   let running: Promise<void>;
   let lastId: number;
-  let memory: ReturnType<typeof memoryFor>;
+  let memory: ReturnType<typeof memoryOf>;
   /** Workers whose end a monitor is to look for. */
   let expected: number[];
   /** Why jobs may live that the database does not have. */
@@ -46,11 +47,7 @@ describe('the operator of HTCJobs', () => {
     parts.store.news.listen(new Set(['htcjob']));
     server = new HtcJobServer();
     lastId = 0;
-    let kept: string | undefined;
-    const keep = async (text: string) => {
-      kept = text;
-    };
-    memory = memoryFor(keep, () => kept);
+    memory = memoryOf(new Map());
     expected = [];
     parts.events.on('endsExpected', ({ workerIds }) => expected.push(...workerIds));
     start();
@@ -469,6 +466,24 @@ describe('the operator of HTCJobs', () => {
       const [first] = requests;
       expect(brought.get(first!)?.files?.map(({ name }) => name)).to.include('script.sh');
       expect((await operator.payloads(requests.slice(68), never)).size).to.equal(2);
+    });
+
+    it('lets others have their turn while it brings thousands', async () => {
+      server.add(htcJob({ queue: 3000 }, 'many'));
+      const requests = await asked(3000);
+      // Each look at the clock costs a millisecond of it.
+      const monotonic = parts.clock.monotonic.bind(parts.clock);
+      let looks = 0;
+      parts.clock.monotonic = () => monotonic() + looks++;
+      let [turns, isOver] = [0, false];
+      const counting = (async () => {
+        for (; !isOver; turns++) await nextTurn();
+      })();
+      const brought = await operator.payloads(requests, never);
+      isOver = true;
+      await counting;
+      expect(brought.size).to.equal(3000);
+      expect(turns).to.be.greaterThan(100);
     });
 
     it('brings none of one that is gone, or was changed, and asks for its jobs no more until it has looked', async () => {

@@ -87,6 +87,19 @@ describe('a HTCJob that htc-operator counts', () => {
     expect(site.asked).to.have.length(1);
   });
 
+  for (const [what, metadata] of [
+    ['', {}],
+    [' after its deletion', { deletionTimestamp: '2026-01-01T00:00:00Z' }],
+  ] as const)
+    it(`says once that it waits for its import${what}, though its status gives another reason, and takes no count away`, async () => {
+      const tracked = site.track(htcJob(), { ...counts, uniqId: 'of another', reason: 'Running' }, metadata);
+      await site.step(tracked);
+      await site.step(tracked);
+      expect([site.asked, site.notes.map(({ reason }) => reason)]).to.deep.equal([[], ['HtcjobNotImported']]);
+      const told = site.log.lines.filter(({ level }) => level === 'warn');
+      expect(told.map(({ facts }) => facts['htcjob'])).to.deep.equal([tracked.name]);
+    });
+
   it('may be deleted once its jobs have all ended, and not before', async () => {
     const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
     await site.step(site.track(htcJob(), counts, deleted));
