@@ -5,6 +5,8 @@
 export const bounds = {
   /** Bytes of a request. Kubernetes takes at most 3 MiB in one, and base64 makes ConfigMaps and Secrets longer. */
   bodyBytes: 16 * 1024 * 1024,
+  /** Bytes of a /status, which is read as it comes: an older virtual kubelet asks for all Pods at once. One Pod, and what is read of those before it, have `bodyBytes`. */
+  statusBytes: 256 * 1024 * 1024,
   /** Bytes of all bodies that are on their way, or are looked at. The next ones wait until there is room for them. */
   bodiesBytes: 64 * 1024 * 1024,
   /** A shorter body waits for no room. */

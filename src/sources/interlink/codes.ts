@@ -43,6 +43,12 @@ export const interlinkErrors = {
       'Pods of interLink wait until others have their jobs: the ConfigMaps and Secrets of all that wait would take more memory than they may.',
     remedy: 'Nothing, if the others get their jobs soon. See why those wait: `thresher why` of their queue.',
   },
+  'interlink-unread': {
+    meaning:
+      'interLink asked for the states of Pods, and the question was refused before it was read, or broke off: which Pods it named is not known. Their states stay in Kubernetes as they are, and no job is ended as one whose Pod interLink asks for no more.',
+    remedy:
+      'See the message. An older virtual kubelet asks for all Pods at once: delete the Pods that are too large, or use a newer one, which asks for each. Something else that asks /status may also have sent it.',
+  },
   'interlink-report': {
     meaning:
       'thresher refused the report of a job of interLink: it is no report, or has no token of its Pod.',

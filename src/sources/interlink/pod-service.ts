@@ -20,6 +20,9 @@ import { PodStatuses } from './status/pod-statuses.ts';
 import { Refusal } from './refusal.ts';
 import { Silence } from './silence.ts';
 
+/** For so long a question that could not be read is told of, ms. */
+const missedFor = 600_000;
+
 /** Why a job is ended. */
 export const deletion = 'its Pod was deleted';
 
@@ -45,6 +48,8 @@ export class PodService {
   readonly #statuses: PodStatuses;
   readonly #health = new BackendHealth();
   readonly #removals = new Set<Promise<void>>();
+  /** The last question that could not be read, and when that was, monotonic ms. */
+  #missed: { readonly at: number; readonly why: string } | undefined;
   readonly silence: Silence;
 
   constructor(parts: ServiceParts) {
@@ -191,6 +196,27 @@ export class PodService {
   /** interLink is there. */
   heardPing(): void {
     this.silence.heardPing(this.#parts.host.clock.monotonic());
+  }
+
+  /**
+   * A question that was refused before it was read, or broke off, may have been for any Pod: no Pod counts as forgotten for it. An older
+   * virtual kubelet asks for all of its Pods at once, so that one that cannot be asked for would cost the jobs of all others.
+   */
+  missed(why: string): void {
+    const { book, host } = this.#parts;
+    for (const pod of book.all) pod.silentFor = 0;
+    const isTold = this.unread !== undefined;
+    this.#missed = { at: host.clock.monotonic(), why };
+    const facts = { code: 'interlink-unread', reason: why };
+    if (!isTold) host.log.warn('a question of interLink for its Pods could not be read', facts);
+  }
+
+  /** Why questions of interLink could not be read of late; undefined: all were. */
+  get unread(): Reason | undefined {
+    const { at = -Infinity, why = '' } = this.#missed ?? {};
+    if (this.#parts.host.clock.monotonic() - at >= missedFor) return undefined;
+    const message = `interLink asks for Pods and gets no answer: ${why}; no job is ended for that`;
+    return { code: 'interlink-unread', message };
   }
 
   /** From memory alone. @throws Refusal */

@@ -101,7 +101,8 @@ export class Sidecar implements Source {
     this.#passes++;
     const waiting = book.all.filter(({ isWanted }) => isWanted);
     const requests = this.#requests.of(waiting, () => this.#service.desk?.wake(name));
-    const reasons = [book.whyIncomplete, this.#requests.reason].filter((reason) => reason !== undefined);
+    const all = [book.whyIncomplete, this.#requests.reason, this.#service.unread];
+    const reasons = all.filter((reason) => reason !== undefined);
     return { requests, groups: [], reasons };
   }
 
@@ -271,7 +272,9 @@ export class Sidecar implements Source {
     } else if (end !== undefined) {
       // The end time is by the clock of a schedd.
       if (heardAt === undefined) await book.noteHeard(pod, now);
-      if (now - (heardAt ?? now) <= keepEnded) return;
+      // Its files go for good: no jump of a clock may age it.
+      const age = heardAt === undefined ? 0 : pod.endAge.of(heardAt, now, host.clock.monotonic());
+      if (age <= keepEnded) return;
       host.log.info('a Pod ended long ago and was not deleted: it is forgotten', { pod: uid });
       await book.forget(pod);
     } else if (pod.facts === undefined) {

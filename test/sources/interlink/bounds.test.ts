@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Pod, PodStatus, RetrievedPodData } from '../../../src/clients/interlink/wire.ts';
 import { bounds } from '../../../src/sources/interlink/bounds.ts';
-import { BodyRoom, jsonOf, letGo, partsOf } from '../../../src/sources/interlink/server/body.ts';
+import { BodyRoom, jsonOf, letGo, partsOf, PartsOfList } from '../../../src/sources/interlink/server/body.ts';
 import { payloadBounds } from '../../../src/worker/payload-check.ts';
 import { podOf } from '../../support/interlink-client.ts';
 import { plainPlanner, SidecarUnderTest } from '../../support/interlink-sidecar.ts';
@@ -45,6 +45,68 @@ describe('the body of a request of interLink', () => {
       Buffer.from(`[${many(lists, () => '['.repeat(90) + ']'.repeat(90)).join()}]`);
     expect(jsonOf(nested(2700))).to.have.lengthOf(2700);
     expect(() => jsonOf(nested(2800))).to.throw('the body has more than 250000 values');
+  });
+});
+
+describe('a list that comes in pieces', () => {
+  const item = { type: 'object', properties: { a: {}, b: { type: 'object', properties: { c: {} } } } };
+  const schema = { type: 'array', items: item };
+  const read = (text: string, size: number, most = 100) => {
+    const list = new PartsOfList(schema, most);
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += size) list.feed(bytes.subarray(at, at + size));
+    return list.value();
+  };
+  /** What it is, or why it is refused. */
+  const outcome = (of: () => unknown) => {
+    try {
+      return { value: of() };
+    } catch (error) {
+      return { refused: (error as Error).message };
+    }
+  };
+  const texts = [
+    '',
+    'null',
+    ' [ ] ',
+    ' [ 1 , "é\\"],[" , {"a":[1,{"c":2}],"b":{"c":"x\\\\"},"d":"]"} ]\n',
+    '[[],{},null,{"a":{"c":1}}]',
+    '{"a":[1,2]}',
+    '[1',
+    '[1,]',
+    '[,1]',
+    '[1}',
+    '[1]]',
+    '[1][2]',
+    '[1] 2',
+    'x[1]',
+    '1[2]',
+    '["',
+    ']',
+    '[{"a":1},{"a"}]',
+    '['.repeat(102) + ']'.repeat(102),
+    `[${'1,'.repeat(100)}1]`,
+    `[${'{"a":1},'.repeat(49)}{"a":1}]`,
+  ];
+  for (const text of texts)
+    it(`is read, or refused, as in one piece: ${text.slice(0, 40)}`, () => {
+      const whole = outcome(() => partsOf(Buffer.from(text), schema, 100));
+      for (const size of [1, 2, 3, 7, 1000])
+        expect(
+          outcome(() => read(text, size)),
+          `${size}`,
+        ).to.deep.equal(whole);
+    });
+
+  it('holds one element and the parts of those before it, of 16 MiB together', () => {
+    const passedOver = `{"d":"${'x'.repeat(10_000_000)}"}`;
+    const kept = `{"a":"${'x'.repeat(6_000_000)}"}`;
+    expect(read(`[${passedOver},${passedOver},${kept}]`, 65_536)).to.have.lengthOf(3);
+    for (const some of [
+      [kept, kept, kept],
+      [kept, kept, passedOver],
+    ])
+      expect(() => read(`[${some.join()}]`, 65_536)).to.throw('is longer than 16 MiB');
   });
 });
 
@@ -347,6 +409,25 @@ describe('hole 8: a question of interLink costs no more than its length allows',
       [pod, ...crowded].map(({ metadata }) => metadata.uid),
     );
     expect(characters).to.be.lessThan(2000);
+  });
+
+  it('large Pods of one user keep none from its state where all are asked for at once, and hold nothing up', async () => {
+    await start(fresh());
+    const pods = many(5, (at) => podOf(`p${at}`, randomUUID(), 'true'));
+    await Promise.all(pods.map(create));
+    const env = [{ name: 'A', value: 'x\\"]}'.repeat(280_000) }];
+    const large = many(20, (at) => {
+      const pod = podOf(`large${at}`, randomUUID(), 'true');
+      return { ...pod, spec: { ...pod.spec, containers: [{ name: 'main', image: 'i', env }] } };
+    });
+    const ordinary = many(2000, (at) => {
+      const pod = podOf(`ordinary${at}`, randomUUID(), 'true');
+      return { ...pod, status: { text: 'x'.repeat(10_000) } };
+    });
+    const all = [...large, ...ordinary, ...pods];
+    expect(JSON.stringify(all).length).to.be.greaterThan(3 * bounds.bodyBytes);
+    const answered = await statuses(all);
+    expect(answered.map(({ UID }) => UID)).to.deep.equal(all.map(({ metadata }) => metadata.uid));
   });
 
   it('a Pod that is named again and again is answered once, and there are only so many', async () => {

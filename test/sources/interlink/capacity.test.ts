@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { NodeCapacity, type Learned } from '../../../src/sources/interlink/capacity/node-capacity.ts';
-import { SlotSums } from '../../../src/sources/interlink/capacity/condor-capacity.ts';
+import { condorCapacity, SlotSums } from '../../../src/sources/interlink/capacity/condor-capacity.ts';
 import { learnedFrom, scriptCapacity } from '../../../src/sources/interlink/capacity/script-capacity.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -140,3 +141,61 @@ function where() {
   const environment = { PATH: process.env['PATH'] ?? '' };
   return { directory: temporaryDirectory(), environment, clock: systemClock };
 }
+
+describe('hole 3: the node as everyone reads it who reaches the sidecar', () => {
+  const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJwaWxvdCJ9.c2lnbmF0dXJlLW9mLXRoZS10b2tlbg';
+  const own = 'k7Jp2Lq9Xv4Bn8Wz3Rt6Yd1Fs5Hg0Mc';
+  const endOf = (stdout: string) => ({
+    stdout,
+    stderr: '',
+    status: 0,
+    endedBy: null,
+    killed: undefined,
+    startedAt: 0,
+  });
+  const totalsOf = async (stdout: string) => {
+    const tools = { succeed: async () => endOf(stdout) } as unknown as Parameters<typeof condorCapacity>[0];
+    return (await condorCapacity(tools)(signal)).totals ?? '';
+  };
+
+  it('shows nothing secret of the words of a collector, and not all of a text without end', async () => {
+    rememberSecret(own);
+    const table = '             Total Owner\nX86_64/LINUX     1     0\n\n       Total     1     0';
+    expect(await totalsOf(`\n${table}\n`)).to.equal(table.trim());
+    const told = await totalsOf(
+      `${table}\n${jwt} password=geheim77 ${own} ${Buffer.from(own).toString('base64')}`,
+    );
+    expect(told).to.equal(`${table.trim()}\n(hidden) password=(hidden) (hidden) (hidden)`);
+    expect(await totalsOf('LINUX 1 '.repeat(10_000))).to.have.length(2003);
+  });
+
+  it('takes no secret of a script as a name of it, and says so', () => {
+    rememberSecret(own);
+    for (const secret of [jwt, own, Buffer.from(own).toString('base64'), 'x'.repeat(5000)]) {
+      const taint = { key: 'site.org/batch', value: 'x', effect: 'NoSchedule' };
+      for (const wrong of [
+        { taints: [taint, { ...taint, key: secret }] },
+        { taints: [{ ...taint, value: secret }] },
+        { resources: { accelerators: [{ resourceType: secret, available: 1 }] } },
+        { resources: { cpu: secret } },
+      ]) {
+        const learned = learnedFrom(JSON.stringify(wrong), 'capacityScript');
+        expect(learned.warnings).to.have.length(1);
+        expect(JSON.stringify(learned)).to.have.length.below(500);
+        expect(JSON.stringify(learned)).to.not.contain(secret);
+      }
+    }
+    const ordinary = [
+      { key: 'token.site.org/secret-key', value: 'token', effect: 'NoExecute' },
+      { key: 'virtual-node.interlink/no-schedule', effect: 'NoSchedule' },
+    ];
+    const accelerators = [{ resourceType: 'nvidia.com/mig-1g.5gb', available: '7' }];
+    expect(learnedFrom(JSON.stringify({ taints: ordinary, resources: { accelerators } }), 'x')).to.deep.equal(
+      {
+        taints: ordinary,
+        resources: { accelerators },
+        warnings: [],
+      },
+    );
+  });
+});

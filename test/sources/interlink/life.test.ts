@@ -369,10 +369,10 @@ describe('the life of a Pod of interLink', () => {
       await until('its end is written down', () => readFileSync(file, 'utf8').includes('"end":'));
     };
     await end(first, Date.now() + 9 * day);
-    sidecar.ahead = day;
+    sidecar.passed = day;
     await end(later[0], Date.now() - 9 * day);
     await end(later[1], 5000);
-    sidecar.ahead = 7.5 * day;
+    sidecar.passed = 7.5 * day;
     await until('the first is forgotten', () => isGone(first));
     for (const pod of later) expect((await stateOf(pod))?.terminated?.exitCode).to.equal(0);
 
@@ -383,6 +383,28 @@ describe('the life of a Pod of interLink', () => {
     sidecar.ahead = 8.5 * day;
     app = await sidecar.start();
     await until('the others are forgotten', () => later.every(isGone));
+  });
+
+  it('that ended is not forgotten because the clock jumps ahead, before so long has passed', async () => {
+    const day = 86_400_000;
+    await sidecar.stop();
+    await begin(root, 7 * day);
+    const pod = await running();
+    const end = { status: 'finished', exitCode: 0, startTime: 1, endTime: 5000 } as const;
+    report(pod, { state: 'terminated', exitCode: 0 });
+    await sidecar.tell(pod.metadata.uid, end);
+    const file = join(root, 'pods', `${pod.metadata.uid}.json`);
+    await until('its end is written down', () => readFileSync(file, 'utf8').includes('"end":'));
+    const looks = async () => {
+      const { askedTime } = sidecar;
+      await until('it was looked at', () => sidecar.askedTime > askedTime + 5);
+    };
+    await looks();
+    sidecar.ahead = 8 * day;
+    await looks();
+    expect((await stateOf(pod))?.terminated?.exitCode).to.equal(0);
+    sidecar.passed = 8 * day;
+    await until('it is forgotten', () => isGone(pod));
   });
 
   it('whose file of an earlier version does not say when its end was heard is kept from the first start, and not anew from each', async () => {

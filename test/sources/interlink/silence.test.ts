@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PodService } from '../../../src/sources/interlink/pod-service.ts';
@@ -6,7 +8,11 @@ import { TrackedPod } from '../../../src/sources/interlink/pods/tracked-pod.ts';
 import { makeSidecarApp } from '../../../src/sources/interlink/server/app.ts';
 import { Silence } from '../../../src/sources/interlink/silence.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { quiet } from '../../support/interlink-sidecar.ts';
+import { podOf } from '../../support/interlink-client.ts';
+import { quiet, SidecarUnderTest } from '../../support/interlink-sidecar.ts';
+import { headOf, RawConnection } from '../../support/raw-http.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+import { until } from '../../support/until.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -92,5 +98,135 @@ describe('a Pod that interLink asks for no more', () => {
     expect(await ping({ ...plain, 'InterLink-Http-Session': session })).to.equal(200);
     expect(pings).to.equal(1);
     await app.close();
+  });
+});
+
+describe('a question of interLink that is refused', () => {
+  const nearlyForgotten = 3_590_000;
+  let sidecar: SidecarUnderTest;
+  let app: Awaited<ReturnType<SidecarUnderTest['start']>>;
+  let uid: string;
+
+  const ask = async (
+    method: 'GET' | 'POST',
+    url: string,
+    body: string,
+    more: Record<string, string> = {},
+  ) => {
+    const headers = { 'content-type': 'application/json', 'interlink-http-session': 's', ...more };
+    return app.inject({ method, url, headers, payload: body });
+  };
+  const silentFor = () => sidecar.book.get(uid)?.silentFor ?? NaN;
+  const forget = () => {
+    const pod = sidecar.book.get(uid);
+    if (pod !== undefined) pod.silentFor = nearlyForgotten;
+  };
+  const info = async () => {
+    const { payload } = await ask('GET', '/system-info', '{}');
+    return JSON.parse(payload) as { status: string; backend_connected: boolean; message?: string };
+  };
+
+  beforeEach(async () => {
+    sidecar = new SidecarUnderTest(join(temporaryDirectory(), 'root'));
+    app = await sidecar.start();
+    uid = randomUUID();
+    const pod = podOf('pod', uid, 'true');
+    const { statusCode } = await ask(
+      'POST',
+      '/create',
+      JSON.stringify({ pod, container: null, jobConfig: {} }),
+    );
+    expect(statusCode).to.equal(200);
+    await sidecar.tell(uid, { status: 'running', startTime: 0 });
+    forget();
+  });
+  afterEach(() => sidecar.stop());
+
+  const many = (count: number, one: (index: number) => unknown) =>
+    JSON.stringify(Array.from({ length: count }, (_, index) => one(index)));
+  const refused: readonly (readonly [string, number, () => [string, Record<string, string>?]])[] = [
+    ['a body that is too long', 413, () => ['[]', { 'content-length': String(300 * 1024 * 1024) }]],
+    [
+      'a Pod that is too long',
+      413,
+      () => [many(1, () => ({ metadata: { labels: 'x'.repeat(17_000_000) } }))],
+    ],
+    ['too many values', 413, () => [many(250_001, (at) => at)]],
+    ['lists within lists', 400, () => ['['.repeat(1000)]],
+    ['no JSON', 400, () => ['[{]']],
+    ['no list', 400, () => ['{"metadata":{}}']],
+    ['a Pod that has a wrong form', 400, () => [many(2, () => ({ metadata: { uid: 1 } }))]],
+  ];
+  for (const [what, status, bodyOf] of refused)
+    it(`counts as one for each Pod, since it may have been for any: ${what}`, async () => {
+      const answer = await ask('GET', '/status', ...bodyOf());
+      expect([answer.statusCode, silentFor()], answer.payload.slice(0, 200)).to.satisfy(
+        ([of, silent]: number[]) => of === status && (silent ?? NaN) < 1000,
+      );
+    });
+
+  it('for too many Pods counts for those that it names', async () => {
+    const metadata = { name: 'pod', namespace: 'default' };
+    const named = (first: string) =>
+      many(10_001, (at) => ({ metadata: { ...metadata, uid: at === 10_000 ? first : randomUUID() } }));
+    expect((await ask('GET', '/status', named(uid))).statusCode).to.equal(413);
+    expect(silentFor()).to.be.lessThan(1000);
+  });
+
+  it('counts also where it broke off before its body had come', async () => {
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    const connection = await RawConnection.to({ port: (app.server.address() as AddressInfo).port });
+    connection.send(`${headOf('GET', '/status', { Host: 'unix', 'Content-Length': '1000' })}[{"metadata":`);
+    connection.finish();
+    connection.close();
+    await until('it counts', () => silentFor() < 1000);
+  });
+
+  it('counts also where its connection was closed because too many are open', async () => {
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    app.server.maxConnections = 1;
+    const { port } = app.server.address() as AddressInfo;
+    const first = await RawConnection.to({ port });
+    await until(
+      'one is open',
+      () =>
+        new Promise<boolean>((resolve) => {
+          app.server.getConnections((_error, count) => {
+            resolve(count === 1);
+          });
+        }),
+    );
+    const second = await RawConnection.to({ port });
+    await until('it counts', () => silentFor() < 1000);
+    for (const one of [first, second]) one.close();
+  });
+
+  it('counts for no Pod where it was none of interLink: a ping, one of a web page, and another path', async () => {
+    sidecar.reasons = [{ code: 'no-such-queue', message: 'there is no queue' }];
+    expect((await ask('GET', '/status', '[]')).statusCode).to.equal(503);
+    await ask(
+      'GET',
+      '/status',
+      many(1, () => ({ metadata: {} })),
+      { origin: 'http://x' },
+    );
+    await ask('GET', '/statuses', '{');
+    await ask('POST', '/delete', '{');
+    expect(silentFor()).to.be.at.least(nearlyForgotten);
+    expect((await info()).message).to.equal('there is no queue');
+  });
+
+  it('is told to the operator while it lasts, once in the log, and costs the node nothing', async () => {
+    expect(await info()).to.include({ status: 'ok' });
+    for (let time = 0; time < 3; time++) await ask('GET', '/status', '[{]');
+    const told = sidecar.logged.filter(({ code }) => code === 'interlink-unread');
+    expect(told).to.deep.equal([{ code: 'interlink-unread', reason: 'the body is no JSON' }]);
+    await sidecar.pass();
+    expect(sidecar.wantedFor.map(({ code }) => code)).to.deep.equal(['interlink-unread']);
+    expect(await info()).to.include({ status: 'warning', backend_connected: true });
+    expect((await info()).message).to.include(
+      'interLink asks for Pods and gets no answer: the body is no JSON',
+    );
+    expect((await ask('GET', '/status', '[]')).statusCode, 'a ping').to.equal(200);
   });
 });

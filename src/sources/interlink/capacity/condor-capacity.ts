@@ -4,6 +4,7 @@ import { CondorTools } from '../../../clients/htcondor/tools.ts';
 import type { PingResponse } from '../../../clients/interlink/wire.ts';
 import type { Log } from '../../../plugins/contracts/index.ts';
 import type { Clock } from '../../../util/clock.ts';
+import { fromOutside } from '../../../util/own-secrets.ts';
 import type { AskCapacity } from './node-capacity.ts';
 
 const attributes = ['TotalSlotCpus', 'TotalSlotMemory', 'TotalSlotGPUs'];
@@ -31,7 +32,8 @@ export function condorCapacity(tools: Pick<CondorTools, 'succeed'>): AskCapacity
     };
     await tools.succeed({ ...asked, args: slotsAsked, onOutput }, signal);
     const totals = await tools.succeed({ ...asked, args: ['-total'] }, signal);
-    return { resources: slots.resources(), totals: totals.stdout.trim() };
+    // Whoever reaches the sidecar reads them, and a machine may say anything of its platform.
+    return { resources: slots.resources(), totals: fromOutside(totals.stdout.trim()) };
   };
 }
 

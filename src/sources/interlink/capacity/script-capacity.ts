@@ -1,4 +1,5 @@
-import { endFromOutside, rememberArguments } from '../../../util/own-secrets.ts';
+import { beginningFromOutside } from '../../../util/beginning.ts';
+import { endFromOutside, masked, rememberArguments } from '../../../util/own-secrets.ts';
 import { runProgram } from '../../../clients/program.ts';
 import { quantityOf } from '../../../clients/kubernetes/quantity.ts';
 import type { Clock } from '../../../util/clock.ts';
@@ -60,14 +61,14 @@ export function learnedFrom(text: string, name: string): Learned {
       if (written === undefined || written === null || written === '') return {};
       if (isQuantity(written)) return { [key]: String(written) };
       warnings.push(
-        `${name}: resources.${key} is ${JSON.stringify(written)}; it must be a quantity, such as "128" or "512Gi"`,
+        `${name}: resources.${key} is ${beginningFromOutside(JSON.stringify(written), 100)}; it must be a quantity, such as "128" or "512Gi"`,
       );
       return {};
     };
     const listed = Array.isArray(given['accelerators']) ? given['accelerators'] : [];
     const accelerators = listed.flatMap((each: unknown, index) => {
       const { resourceType, available } = isObject(each) ? each : {};
-      if (typeof resourceType === 'string' && resourceType !== '' && isQuantity(available))
+      if (isName(resourceType) && resourceType !== '' && isQuantity(available))
         return [{ resourceType, available: String(available) }];
       warnings.push(`${name}: resources.accelerators[${index}] needs a resourceType and a number available`);
       return [];
@@ -95,9 +96,17 @@ const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 function taintOf(given: unknown) {
   if (!isObject(given)) return undefined;
   const { key, value, effect } = given;
-  if (typeof key !== 'string' || key === '' || typeof effect !== 'string' || !effects.includes(effect))
-    return undefined;
+  if (!isName(key) || key === '' || typeof effect !== 'string' || !effects.includes(effect)) return undefined;
+  if (typeof value === 'string' && !isName(value)) return undefined;
   return { key, ...(typeof value === 'string' && { value }), effect };
+}
+
+/** Kubernetes takes no longer key: a prefix, a slash and a name. */
+const longestName = 317;
+
+/** Whoever reaches the sidecar reads the names of a node: what would be hidden of one makes no name, so all of it is left out. */
+function isName(written: unknown): written is string {
+  return typeof written === 'string' && written.length <= longestName && masked(written) === written;
 }
 
 function parsed(text: string): unknown {

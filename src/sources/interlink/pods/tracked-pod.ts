@@ -1,5 +1,6 @@
 import type { RetrievedPodData } from '../../../clients/interlink/wire.ts';
 import type { OriginKey, WorkerNews } from '../../../worker/news.ts';
+import { Age } from '../../../util/clock.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import { type PodReport, readReport } from '../pod/report.ts';
 import { factsAfter, hasEnded, hasLostItsMachine, isHeld, type PodFacts } from './facts.ts';
@@ -53,6 +54,8 @@ export class TrackedPod {
   bodyBytes: number;
   /** interLink has heard of its job, as far as is known. */
   isAnswered = false;
+  /** Since its end was heard. */
+  readonly endAge = new Age();
   /** How long interLink has not asked for it, ms. */
   silentFor = 0;
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { bounds } from '../bounds.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
@@ -16,7 +17,7 @@ import type { Log } from '../../../plugins/contracts/index.ts';
 import type { PodService } from '../pod-service.ts';
 import type { TrackedPod } from '../pods/tracked-pod.ts';
 import { Refusal } from '../refusal.ts';
-import { jsonOf, letGo, partsOf } from './body.ts';
+import { jsonOf, letGo, listIn, partsOf, PartsOfList } from './body.ts';
 import type { LogStreams } from './log-streams.ts';
 
 /** Header with the name by which interLink's own log calls a request. */
@@ -71,9 +72,37 @@ export async function answerDelete({ service }: ServedPods, request: FastifyRequ
   return { message: 'the Pod is deleted', podUID: pod.metadata.uid, podName: pod.metadata.name };
 }
 
+/** Requests for states of which it is not known which Pods they name. */
+const unread = new WeakSet<FastifyRequest>();
+
+/** Have a request for states count as a question for any Pod, where nobody can say for which ones it was. */
+export function statusHooks({ service }: ServedPods) {
+  const end = (request: FastifyRequest, why: string) => {
+    if (unread.delete(request)) service.missed(why);
+  };
+  return {
+    // The server's own hook has refused those who may not ask.
+    onRequest: async (request: FastifyRequest) => {
+      unread.add(request);
+    },
+    onSend: async (request: FastifyRequest, _reply: FastifyReply, payload: unknown) => {
+      end(request, typeof payload === 'string' ? payload : 'it was refused');
+    },
+    onRequestAbort: async (request: FastifyRequest) => {
+      end(request, 'the request broke off');
+    },
+  };
+}
+
+/** The body of a request for states. @throws Refusal */
+export function statusBody(request: FastifyRequest, body: IncomingMessage): Promise<PartsOfList> {
+  return listIn(request, body, NamedPodsSchema, bounds.bodyValues);
+}
+
 /** @throws Refusal */
 export function answerStatus(served: ServedPods, request: FastifyRequest): unknown {
-  const pods = readOnce(request, (body) => readPods(partsOf(body, NamedPodsSchema, bounds.bodyValues)));
+  const pods = readOnce(request, (body) => readPods(body instanceof PartsOfList ? body.value() : undefined));
+  unread.delete(request);
   if (pods.length > 0) return served.service.status(pods);
   // A probe of the health of the sidecar asks the same, and knows nothing of Pods.
   if (isOfInterlink(request)) served.service.heardPing();
@@ -92,15 +121,16 @@ export function answerSystemInfo(served: ServedPods): unknown {
   const { totals, isHtcondor, ...state } = backend.state();
   const trouble = service.trouble ?? state.trouble;
   const connected = trouble === undefined;
+  const message = trouble ?? service.unread?.message;
   const { resources, taints } = backend.ping();
   return {
-    status: connected ? 'ok' : 'warning',
+    status: message === undefined ? 'ok' : 'warning',
     timestamp: new Date(clock.now()).toISOString(),
     backend_connected: connected,
     // The names of interLink's HTCondor plugin.
     ...(isHtcondor && { htcondor_connected: connected }),
     ...(totals !== undefined && { condor_status_output: totals }),
-    ...(trouble !== undefined && { message: trouble }),
+    ...(message !== undefined && { message }),
     version,
     ...service.counts,
     ...(resources && { resources }),

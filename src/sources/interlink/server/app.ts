@@ -2,7 +2,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { oneLine } from '../../../util/one-line.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import { bounds } from '../bounds.ts';
-import { BodyRoom } from './body.ts';
+import { BodyRoom, mebibytes } from './body.ts';
 import { Refusal } from '../refusal.ts';
 import {
   answerCreate,
@@ -11,6 +11,8 @@ import {
   answerStatus,
   answerSystemInfo,
   sessionHeader,
+  statusBody,
+  statusHooks,
   type ServedPods,
 } from './answers.ts';
 import { LogStreams } from './log-streams.ts';
@@ -42,6 +44,10 @@ export function makeSidecarApp(served: ServedPods): FastifyInstance {
     streams.end();
   });
   app.server.maxConnections = bounds.connections;
+  // A ping may still come on a connection that is open.
+  app.server.on('drop', () => {
+    served.service.missed(`more than ${bounds.connections} connections are open`);
+  });
   app.server.on('checkExpectation', refuseExpectation);
   app.addHttpMethod('GET', { hasBody: true, overrideExisting: true });
   app.removeAllContentTypeParsers();
@@ -80,7 +86,7 @@ export function makeSidecarApp(served: ServedPods): FastifyInstance {
       return;
     }
     const status = (error as { statusCode?: unknown }).statusCode;
-    if (status === 413) refuse(reply, 413, `the body is longer than ${bounds.bodyBytes / 1024 / 1024} MiB`);
+    if (status === 413) refuse(reply, 413, `the body is longer than ${mebibytes(bounds.bodyBytes)}`);
     else if (status === 415) refuse(reply, 415, 'the Content-Type is none; send application/json');
     else if (typeof status === 'number' && status >= 400 && status < 500)
       refuse(reply, status, messageOf(error));
@@ -98,10 +104,15 @@ export function makeSidecarApp(served: ServedPods): FastifyInstance {
   };
   post('/create', answerCreate);
   post('/delete', answerDelete);
-  app.route({
-    method: ['GET', 'POST'],
-    url: '/status',
-    handler: async (request, reply) => json(reply, answerStatus(served, request)),
+  void app.register(async (alone) => {
+    alone.removeAllContentTypeParsers();
+    alone.addContentTypeParser('*', statusBody);
+    alone.route({
+      method: ['GET', 'POST'],
+      url: '/status',
+      ...statusHooks(served),
+      handler: async (request, reply) => json(reply, answerStatus(served, request)),
+    });
   });
   app.route({
     method: ['GET', 'POST'],

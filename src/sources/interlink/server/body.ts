@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
+import { Gathered } from '../../../util/gathered.ts';
 import { bounds } from '../bounds.ts';
 import { Refusal } from '../refusal.ts';
 
@@ -76,6 +78,140 @@ export function partsOf(body: unknown, schema: TSchema, values: number): unknown
   }
 }
 
+/**
+ * The same of a list that comes in pieces, and is never held as a whole: one element is, and the parts of those before it. All Pods of a node,
+ * with all that their users gave them, are longer than a body may be that is.
+ */
+export class PartsOfList {
+  readonly #schema: Naming;
+  readonly #most: number;
+  #made: unknown[] | undefined;
+  #isWhole = false;
+  /** Of the element that has begun. */
+  readonly #element = new Gathered();
+  #values = 1;
+  /** Bytes of the parts that were made. */
+  #kept = 0;
+  #depth = 0;
+  #inText = false;
+  #isEscaped = false;
+  #failure: Refusal | undefined;
+
+  constructor(schema: TSchema, values: number) {
+    this.#schema = schema;
+    this.#most = values;
+  }
+
+  /** A mistake is told by `value`: the caller sends the rest all the same, and hears nothing before. */
+  feed(piece: Buffer): void {
+    if (this.#failure !== undefined) return;
+    try {
+      this.#take(piece);
+    } catch (error) {
+      if (!(error instanceof SyntaxError || error instanceof Refusal)) throw error;
+      this.#failure = error instanceof Refusal ? error : new Refusal(400, 'the body is no JSON');
+      this.#element.take();
+      this.#made = undefined;
+    }
+  }
+
+  /** Once all has come. @throws Refusal */
+  value(): unknown {
+    if (this.#failure !== undefined) throw this.#failure;
+    const rest = this.#element.take();
+    if (this.#made === undefined) return partsOf(rest, this.#schema, this.#most);
+    if (!this.#isWhole || !isBlank(rest)) throw new Refusal(400, 'the body is no JSON');
+    return this.#made;
+  }
+
+  #take(piece: Buffer): void {
+    let [depth, inText, isEscaped] = [this.#depth, this.#inText, this.#isEscaped];
+    let from = 0;
+    for (let at = 0; at < piece.length; at++) {
+      const byte = piece[at];
+      if (isEscaped) isEscaped = false;
+      else if (inText) {
+        if (byte === backslash) isEscaped = true;
+        else if (byte === quote) inText = false;
+      } else if (byte === quote) inText = true;
+      else if (byte === openList || byte === openObject) {
+        if (++depth > bounds.bodyDepth) throw tooDeep();
+        if (depth > 1 || byte === openObject || this.#made !== undefined) continue;
+        this.#hold(piece.subarray(from, at));
+        if (!isBlank(this.#element.take())) throw new SyntaxError();
+        this.#made = [];
+        from = at + 1;
+      } else if (byte === closeList || byte === closeObject) {
+        if (--depth !== 0 || this.#made === undefined || this.#isWhole) continue;
+        if (byte !== closeList) throw new SyntaxError();
+        this.#end(piece.subarray(from, at), true);
+        from = at + 1;
+      } else if (byte === comma && depth === 1 && this.#made !== undefined && !this.#isWhole) {
+        this.#end(piece.subarray(from, at), false);
+        from = at + 1;
+      }
+    }
+    [this.#depth, this.#inText, this.#isEscaped] = [depth, inText, isEscaped];
+    this.#hold(piece.subarray(from));
+  }
+
+  /** An element is there. */
+  #end(piece: Buffer, isLast: boolean): void {
+    this.#hold(piece);
+    const element = this.#element.take();
+    this.#isWhole = isLast;
+    const made = this.#made ?? [];
+    if (isLast && made.length === 0 && isBlank(element)) return;
+    const parts = new Parts(element, this.#most, this.#values);
+    made.push(parts.whole(this.#schema.items ?? {}));
+    this.#values = parts.values;
+    this.#kept += parts.bytes;
+  }
+
+  #hold(piece: Buffer): void {
+    if (piece.length === 0) return;
+    this.#element.add(piece);
+    if (this.#element.length + this.#kept > bounds.bodyBytes)
+      throw new Refusal(413, `a Pod, or what is read of all, is longer than ${mebibytes(bounds.bodyBytes)}`);
+  }
+}
+
+function isBlank(json: Buffer): boolean {
+  return json.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
+}
+
+/**
+ * Reads the body of a request that is such a list.
+ * @param values that are made, so many at most
+ * @throws Refusal where it is too long, or breaks off
+ */
+export async function listIn(
+  { headers }: FastifyRequest,
+  body: IncomingMessage,
+  schema: TSchema,
+  values: number,
+): Promise<PartsOfList> {
+  const list = new PartsOfList(schema, values);
+  const tooLong = new Refusal(413, `the body is longer than ${mebibytes(bounds.statusBytes)}`);
+  if (Number(headers['content-length']) > bounds.statusBytes) throw tooLong;
+  let bytes = 0;
+  try {
+    // The answer goes out on the connection that would be closed otherwise.
+    for await (const piece of body.iterator({ destroyOnReturn: false })) {
+      bytes += (piece as Buffer).length;
+      if (bytes > bounds.statusBytes) throw tooLong;
+      list.feed(piece as Buffer);
+    }
+  } catch (error) {
+    throw error instanceof Refusal ? error : new Refusal(400, 'the body broke off');
+  }
+  return list;
+}
+
+export function mebibytes(bytes: number): string {
+  return `${bytes / 1024 / 1024} MiB`;
+}
+
 /** The keywords by which a schema names parts. */
 interface Naming {
   readonly properties?: Readonly<Record<string, Naming>>;
@@ -85,12 +221,25 @@ interface Naming {
 class Parts {
   readonly #json: Buffer;
   readonly #most: number;
-  #values = 0;
+  #values: number;
+  #bytes = 0;
   #at = 0;
 
-  constructor(json: Buffer, most: number) {
+  /** @param made so many were made before, and count */
+  constructor(json: Buffer, most: number, made = 0) {
     this.#json = json;
     this.#most = most;
+    this.#values = made;
+  }
+
+  /** How many were made, with those before. */
+  get values(): number {
+    return this.#values;
+  }
+
+  /** Of the texts that were made. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   whole(schema: Naming): unknown {
@@ -107,7 +256,9 @@ class Parts {
     const text = this.#passed();
     // The check of the schema has to see no more of it than what it is.
     if (first === openObject) return {};
-    return first === openList ? [] : (JSON.parse(text.toString('utf8')) as unknown);
+    if (first === openList) return [];
+    this.#bytes += text.length;
+    return JSON.parse(text.toString('utf8')) as unknown;
   }
 
   #object(properties: Readonly<Record<string, Naming>>): unknown {

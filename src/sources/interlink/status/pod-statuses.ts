@@ -31,6 +31,8 @@ export class PodStatuses {
   of(named: readonly NamedPod[]): readonly PodStatus[] {
     const first = new Map<string | undefined, NamedPod>();
     for (const one of named) if (!first.has(one.metadata.uid)) first.set(one.metadata.uid, one);
+    // Whatever becomes of the answer, it was asked for.
+    for (const uid of first.keys()) this.#hear(uid);
     if (first.size > bounds.statusPods)
       throw new Refusal(413, `the body names ${first.size} Pods; ask for ${bounds.statusPods} at once`);
     const answers = [...first.values()].map((one) => this.#statusOrRefusal(one));
@@ -45,15 +47,17 @@ export class PodStatuses {
     this.#unknown.forget(uid);
   }
 
+  #hear(uid: string | undefined): void {
+    const pod = uid === undefined ? undefined : this.#parts.book.get(uid);
+    if (pod !== undefined) pod.silentFor = 0;
+  }
+
   #statusOrRefusal(named: NamedPod): PodStatus | Refusal {
     const identity = identityOf(named);
     if (typeof identity === 'string') return new Refusal(400, identity);
     const { book, clock } = this.#parts;
     const pod = book.get(identity.uid);
-    if (pod !== undefined) {
-      pod.silentFor = 0;
-      pod.isAnswered = true;
-    }
+    if (pod !== undefined) pod.isAnswered = true;
     // The file of a Pod may have been lost before it was deleted.
     if (pod !== undefined && pod.record.containers.length > 0) {
       const { record, report, facts, unfetched } = pod;
