@@ -25,3 +25,32 @@ export function hasMoreValues(text: string, most: number): boolean {
 }
 
 const [comma, list, object] = [0x2c, 0x5b, 0x7b] as const;
+
+/** Memory that a value takes beside its characters, in characters. */
+const perValue = 8;
+
+/**
+ * Memory that a value of JSON takes, in characters, about. It may have any depth.
+ * @param upTo counted no further than this
+ */
+export function sizeOf(parts: unknown, upTo = Infinity): number {
+  let size = perValue;
+  const open = [parts];
+  for (let part = open.pop(); size <= upTo; part = open.pop()) {
+    if (typeof part === 'string') size += part.length;
+    // A list may have half a million values: it is left where the size is known, and no list of its entries is made.
+    else if (Array.isArray(part)) {
+      for (const value of part as unknown[]) {
+        if ((size += perValue) > upTo) return size;
+        open.push(value);
+      }
+    } else if (typeof part === 'object' && part !== null) {
+      for (const [name, value] of Object.entries(part)) {
+        size += perValue + name.length;
+        open.push(value);
+      }
+    }
+    if (open.length === 0) break;
+  }
+  return size;
+}

@@ -1,6 +1,6 @@
-import { isObject } from '../../util/json.ts';
-import { withoutPartsOf } from '../../util/own-secrets.ts';
-import { continueIn, bounds, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
+import { setImmediate } from 'node:timers/promises';
+import { sizeOf } from '../../util/json.ts';
+import { continueIn, noApi, parse, warningsOf, withoutPodTemplate } from './answers.ts';
 import type {
   AnswerOptions,
   CallOptions,
@@ -14,7 +14,13 @@ import type {
 } from './call-options.ts';
 import { isKubernetesError, KubernetesError, statusFailure } from './errors.ts';
 import { linesOf } from './lines.ts';
-import type { ApiStatus, KubernetesObject, ListPage, WatchEvent } from './objects.ts';
+import {
+  type ApiStatus,
+  type KubernetesObject,
+  type ListPage,
+  presentIn,
+  type WatchEvent,
+} from './objects.ts';
 import { isObjectPath, type Query } from './paths.ts';
 import { type Request, Requests, type RequestsOptions } from './requests.ts';
 import type { Answer } from './transport.ts';
@@ -58,8 +64,10 @@ const listAttempts = 3;
  */
 const longestList = 16 * 1024 * 1024 * 1024;
 
-/** Objects of one list that are kept: a gigabyte or two. */
-const mostKept = 1_000_000;
+/** What is kept of one list: objects, and their size in characters. */
+const mostKept = { objects: 1_000_000, characters: 512 * 1024 * 1024 } as const;
+/** Characters of a line of a watch behind which others have their turn: several such lines may have come at once. */
+const longLine = 65_536;
 /** Pages of one list without an object, one after the other: a server that only ever says that there is more. */
 const mostEmpty = 1000;
 
@@ -210,6 +218,7 @@ export class KubernetesClient {
       const event = parse(line, this.#requests.asked(asked), { shorten }) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
       yield event;
+      if (line.length > longLine) await setImmediate();
     }
   }
 
@@ -250,6 +259,7 @@ export class KubernetesClient {
     };
     let bytes = 0;
     let empty = 0;
+    let characters = 0;
     /** Tokens of pages that were asked for: a proxy before servers of two versions may send the list in a circle. */
     const begun = new Set<string>();
     /** Pages that stay as small as they are. */
@@ -261,7 +271,7 @@ export class KubernetesClient {
         read = await this.#page(current, pageAfter);
       } catch (error) {
         if (!isKubernetesError(error, 'kubernetes-too-large')) throw error;
-        if (current.limit <= 1) throw objectTooLarge(path, error);
+        if (current.limit <= 1) throw objectTooLarge(path, error, await this.#nameIn(current.asked));
         limit = Math.floor(current.limit / 2);
         small = pagesAlike;
         current = pageAfter(current.after);
@@ -279,7 +289,9 @@ export class KubernetesClient {
         throw noApi(asked, 'no list');
       for (const object of page.items ?? []) {
         const kept = record(object);
-        if (kept !== undefined) items.push(kept);
+        if (kept === undefined) continue;
+        items.push(kept);
+        characters += sizeOf(kept);
       }
       const next = page.metadata.continue;
       if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
@@ -287,52 +299,51 @@ export class KubernetesClient {
       begun.add(next);
       empty = (page.items ?? []).length === 0 ? empty + 1 : 0;
       if (empty > mostEmpty) throw noApi(asked, `more than ${mostEmpty} pages without an object`);
-      if (items.length > mostKept) throw noApi(asked, `a list of more than ${mostKept} objects`);
+      if (items.length > mostKept.objects)
+        throw noApi(asked, `a list of more than ${mostKept.objects} objects`);
+      if (characters > mostKept.characters) throw listTooLarge(path);
       current = ahead !== undefined && next === early ? ahead : pageAfter(next);
     }
   }
 
   /** @throws KubernetesError `kubernetes-too-large`: fewer objects may be less */
-  async #page(
-    { asked, limit, answer }: PageAsked,
-    pageAfter: (next: string) => PageAsked,
-  ): Promise<PageRead> {
+  async #page({ asked, answer }: PageAsked, pageAfter: (next: string) => PageAsked): Promise<PageRead> {
     const { body } = await answer;
     const early = continueIn(body);
     // The server makes the next page while this one is read.
     const ahead = early === undefined ? undefined : pageAfter(early);
     ahead?.answer.catch(() => undefined);
-    const most = limit <= 1 ? bounds.object : bounds.page;
-    const page = parse(body, this.#requests.asked(asked), { most }) as ListPage;
+    const page = parse(body, this.#requests.asked(asked)) as ListPage;
     return { page, bytes: body.length, early, ahead };
   }
 
-  async #call(request: Request): Promise<object> {
+  /** Who the one object of a page is that is too large to be read, where its metadata are not. */
+  async #nameIn(asked: Request): Promise<string | undefined> {
     try {
-      const answer = await this.#requests.send(request);
-      return parse(answer.body, this.#requests.asked(request));
-    } catch (error) {
-      throw withoutValues(error, request);
+      const page = (await this.#call({ ...asked, accept: metadataTypes.list })) as ListPage;
+      const { namespace, name } = presentIn(page.items)[0]?.metadata ?? {};
+      return name === undefined || namespace === undefined ? name : `${namespace}/${name}`;
+    } catch {
+      // The list fails all the same, and says why.
+      return undefined;
     }
+  }
+
+  async #call(request: Request): Promise<object> {
+    const answer = await this.#requests.send(request);
+    return parse(answer.body, this.#requests.asked(request));
   }
 }
 
-/** A webhook that refuses a Secret may repeat it, whole or in parts, as it is or in base64. */
-function withoutValues(error: unknown, { path, content }: Request): unknown {
-  if (!/\/secrets(\/|$)/.test(path) || content === undefined || !(error instanceof Error)) return error;
-  const { data, stringData } = JSON.parse(content.text) as Readonly<Record<string, unknown>>;
-  const texts = (values: unknown) =>
-    Object.values(isObject(values) ? values : {}).filter((value) => typeof value === 'string');
-  error.message = withoutPartsOf(error.message, [
-    ...texts(data).map((value) => Buffer.from(value, 'base64')),
-    ...texts(stringData).map((value) => Buffer.from(value)),
-  ]);
-  return error;
+function objectTooLarge(path: string, cause: KubernetesError, name?: string): KubernetesError {
+  const which = name === undefined ? `one object of ${path}` : `object ${name} of ${path}`;
+  const message = `${which} alone is too large: ${cause.message}`;
+  return new KubernetesError({ code: 'kubernetes-too-large', message, maybeDone: false }, {}, { cause });
 }
 
-function objectTooLarge(path: string, cause: KubernetesError): KubernetesError {
-  const message = `one object of ${path} alone is too large: ${cause.message}`;
-  return new KubernetesError({ code: 'kubernetes-too-large', message, maybeDone: false }, {}, { cause });
+function listTooLarge(path: string): KubernetesError {
+  const message = `the objects of ${path} have more than ${mostKept.characters} characters that would be kept in memory`;
+  return new KubernetesError({ code: 'kubernetes-too-large', message, maybeDone: false });
 }
 
 function request(method: Request['method'], path: string, options: CallOptions, query?: Query): Request {

@@ -99,9 +99,9 @@ export const kubernetesErrors = {
   },
   'kubernetes-too-large': {
     meaning:
-      'An answer has more bytes or values than the daemon reads at once. A list asks for smaller pages by itself, so one object alone is that large, or the server is no Kubernetes API server.',
+      'An answer has more bytes or values than the daemon reads at once (8 MB, 400,000 values, 40,000 keys), or a list has more than it keeps in memory (512 MiB of characters). A list asks for smaller pages by itself, so one object alone is that large, or the server is no Kubernetes API server.',
     remedy:
-      'See the message; find the object with `kubectl get --chunk-size=1 -o json`, and make it smaller.',
+      'See the message, which names the object where its metadata can be read; make it smaller, or delete it.',
   },
 } as const satisfies Record<string, Explanation>;
 

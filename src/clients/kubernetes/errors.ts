@@ -92,6 +92,61 @@ function aboutNamespace({ message = '', details }: ApiStatus): boolean {
   return /^namespaces? ".*" not found$/.test(message);
 }
 
+/** Requests whose answers may have the contents of a Secret: a server, a webhook or a proxy may repeat them when it refuses, too. */
+const ofSecrets = /^\/api\/v1\/(?:namespaces\/[^/]+\/)?secrets(?:\/|$)/;
+
+/** Whether an answer is shown by the forms of `ordinary` alone: its values may be anybody's, so that nothing else tells them from words. */
+export function mayTellSecrets({ path }: Asked): boolean {
+  return ofSecrets.test(path);
+}
+
+/** One Secret that is immutable, as those that thresher makes are, and was to be changed. */
+const frozen = String.raw`(?:data|immutable): Forbidden: field is immutable when \`immutable\` is set`;
+const named = String.raw`"[a-z0-9][a-z0-9.:-]{0,252}"`;
+/**
+ * What an API server says itself of a request about Secrets, up to where it may repeat their contents: rights, names and quotas. Sources: as of the
+ * rules, and apimachinery `util/validation`.
+ */
+const ordinary = [
+  String.raw`secrets(?: ${named})? is forbidden: User "[^"\n]{1,256}" cannot [a-z]{1,30} resource "secrets" in API group ""(?: in the namespace ${named}| at the cluster scope)`,
+  String.raw`secrets ${named} is forbidden: exceeded quota: [a-z0-9.-]{1,253}`,
+  String.raw`secrets ${named} is forbidden: unable to create new content in namespace [a-z0-9-]{1,63} because it is being terminated`,
+  String.raw`(?:secrets ${named} is forbidden: )?admission webhook ${named} denied the request`,
+  String.raw`secrets ${named} (?:not found|already exists)`,
+  String.raw`namespaces ${named} not found`,
+  String.raw`Operation cannot be fulfilled on secrets ${named}: the object has been modified`,
+  String.raw`Secret ${named} is invalid: (?:${frozen}|\[${frozen}(?:, ${frozen})?\])`,
+  String.raw`Secret ${named} is invalid(?:: data: Too long(?:: [a-z ]{1,40}\d{1,10}(?: bytes)?)?)?`,
+  'Unauthorized',
+  'the server could not find the requested resource',
+].map((form) => new RegExp(`^${form}(?![^\\s:,;])`));
+
+/** Source: `StatusReason` of apimachinery `meta/v1`. */
+const reasons: ReadonlySet<unknown> = new Set([
+  ...[
+    'Unauthorized',
+    'Forbidden',
+    'NotFound',
+    'AlreadyExists',
+    'Conflict',
+    'Gone',
+    'Invalid',
+    'ServerTimeout',
+  ],
+  ...['StoreReadError', 'Timeout', 'TooManyRequests', 'BadRequest', 'MethodNotAllowed', 'NotAcceptable'],
+  ...['RequestEntityTooLarge', 'UnsupportedMediaType', 'InternalError', 'Expired', 'ServiceUnavailable'],
+]);
+
+/** A Status with nothing but what has the form of an API server's own words. */
+function withoutContents({ message = '', reason, ...others }: ApiStatus, http: number): ApiStatus {
+  const told = ordinary.map((form) => form.exec(message)?.[0]).find((text) => text !== undefined);
+  const known = reasons.has(reason) ? reason : undefined;
+  const because = 'not shown, as it may have contents of a Secret';
+  const own = `HTTP ${http}${known === undefined ? '' : ` (${known})`}${message === '' ? '' : `; what it says is ${because}`}`;
+  const whole = told === message ? told : told && `${told} (the rest is ${because})`;
+  return { ...others, message: whole ?? own, ...(known !== undefined && { reason: known }) };
+}
+
 /** The request that failed, for the message. */
 export interface Asked {
   /** "https://10.0.0.1:6443" */
@@ -124,14 +179,15 @@ export function statusFailure(asked: Asked, said: ApiStatus, headerRetryAfter?: 
   const rule = rules.find((rule) => covers(rule.status, http) && (rule.when?.(status) ?? true));
   const seconds = status.details?.retryAfterSeconds;
   const retryAfter = headerRetryAfter ?? (seconds === undefined ? undefined : seconds * 1000);
+  const shown = mayTellSecrets(asked) ? withoutContents(status, http) : status;
   return new KubernetesError(
     {
       code: rule?.code ?? 'kubernetes-no-api',
-      message: `${asked.server}: ${sentence(status, http)}`,
+      message: `${asked.server}: ${sentence(shown, http)}`,
       status: http,
       // A gateway's timeout says nothing about what became of the request behind it.
       maybeDone: http >= 500 || http < 400,
-      ...(status.reason && { reason: status.reason }),
+      ...(shown.reason && { reason: shown.reason }),
       ...(retryAfter !== undefined && { retryAfter }),
     },
     { ...asked },
@@ -180,7 +236,7 @@ function parseStatus(body: string): ApiStatus | undefined {
 const excerpt = 200;
 
 function foreign(asked: Asked, http: number, body: string, retryAfter: number | undefined): KubernetesError {
-  const text = fromOutside(body).replaceAll(/\s+/g, ' ').trim();
+  const text = mayTellSecrets(asked) ? '' : fromOutside(body).replaceAll(/\s+/g, ' ').trim();
   const shown = text.length > excerpt ? `${text.slice(0, excerpt)}...` : text;
   const said = shown === '' ? '' : `: ${shown}`;
   // Answers of a load balancer without an API server behind it, and plain texts of the API server's own filters.

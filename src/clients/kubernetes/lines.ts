@@ -1,7 +1,7 @@
 import { Gathered } from '../../util/gathered.ts';
 
-/** A line longer than any object an API server takes (3 MB) is not from one. Bytes. */
-const longestLine = 8 * 1024 * 1024;
+/** Bytes of one answer, and of one line of a watch. An API server takes no object above 3 MB, and etcd by itself none above 1.5 MB. */
+export const largestAnswer = 8 * 1024 * 1024;
 
 const newline = 0x0a;
 
@@ -25,6 +25,6 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncIterable<str
     }
     if (from === chunk.length) continue;
     begun.add(chunk.subarray(from));
-    if (begun.length > longestLine) throw new RangeError(`a line of more than ${longestLine} bytes`);
+    if (begun.length > largestAnswer) throw new RangeError(`a line of more than ${largestAnswer} bytes`);
   }
 }

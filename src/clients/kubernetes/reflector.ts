@@ -38,7 +38,7 @@ export interface ReflectorOptions<R> extends Selection {
   readonly random: () => number;
   /** Longest time without a byte before a connection counts as dead, ms. Default 100 s: bookmarks come each 60 to 75. */
   readonly silence?: number;
-  /** Objects per page. Default 500. */
+  /** Objects per page. Default: that of the client. */
   readonly limit?: number;
   /** `record` reads nothing of the template of a Job's Pods. */
   readonly noTemplate?: boolean;
@@ -66,8 +66,10 @@ export interface Next {
  * @param alike those of them that had the code of this one, the last ones in a row
  */
 export function afterFailure(error: unknown, failures: number, alike: number): Next {
-  const pause = Math.min(pauses.first * 2 ** Math.min(failures - 1, 20), pauses.longest);
-  if (isKubernetesError(error, 'kubernetes-gone')) return { relist: true, pause: failures === 1 ? 0 : pause };
+  const pause = pauseAfter(failures);
+  // A server that lets versions go as soon as it has named them says so each time.
+  if (isKubernetesError(error, 'kubernetes-gone'))
+    return { relist: true, pause: alike === 1 ? 0 : pauseAfter(alike) };
   // The failures before it were those of the restore, which is over.
   if (isKubernetesError(error, 'kubernetes-rewound')) return { relist: true, pause: pauses.first };
   if (isKubernetesError(error, 'kubernetes-unreachable', 'kubernetes-too-many-requests'))
@@ -93,6 +95,10 @@ export function afterFailure(error: unknown, failures: number, alike: number): N
   return { relist: true, pause: Math.min(first, slowPause) };
 }
 
+function pauseAfter(failures: number): number {
+  return Math.min(pauses.first * 2 ** Math.min(failures - 1, 20), pauses.longest);
+}
+
 /** No kubeconfig or no credentials in it: the reflector has asked no server, and the files may be half written. */
 function isLogin(error: unknown): boolean {
   return error instanceof ThresherError && !isKubernetesError(error);
@@ -113,6 +119,8 @@ export class Reflector<R> {
   #version: string | undefined;
   /** Counted since the start, bookmarks too. */
   #events = 0;
+  /** Monotonic ms of its beginning; undefined: there was none in this pass. */
+  #watchedSince: number | undefined;
   /** Ends the watch under way. */
   #watching = new AbortController();
 
@@ -147,12 +155,12 @@ export class Reflector<R> {
     let alike = 0;
     let last: string | undefined;
     while (!ended()) {
-      const begun = clock.monotonic();
       const before = this.#events;
       const error = await this.#pass(failures > 0, signal);
       if (ended()) return;
-      if (this.#events > before || clock.monotonic() - begun >= wellFor) failures = 0;
-      if (error === undefined) last = undefined;
+      const wasLong = this.#isLong;
+      if (this.#events > before || wasLong) failures = 0;
+      if (error === undefined || wasLong) last = undefined;
       // The end that every watch has in time: it goes on at once.
       if (error === undefined && failures === 0) continue;
       failures++;
@@ -168,7 +176,7 @@ export class Reflector<R> {
 
   /** Lists where that is needed, and watches to the end of the watch. @returns why it failed. */
   async #pass(failed: boolean, signal: AbortSignal): Promise<unknown> {
-    const begun = this.#options.clock.monotonic();
+    this.#watchedSince = undefined;
     const before = this.#events;
     const watching = new AbortController();
     this.#watching = watching;
@@ -176,15 +184,21 @@ export class Reflector<R> {
     try {
       if (this.#version !== undefined && failed) await this.#checkVersion(this.#version, ended);
       this.#version ??= await this.#list(ended);
+      this.#watchedSince = this.#options.clock.monotonic();
       await this.#watch(this.#version, ended);
     } catch (error) {
       return watching.signal.aborted ? watching.signal.reason : error;
     }
     if (watching.signal.aborted) return watching.signal.reason;
     // A server, or what stands before it, that ends each watch at once must not be asked without a pause.
-    if (this.#events > before || this.#options.clock.monotonic() - begun >= wellFor) return undefined;
+    if (this.#events > before || this.#isLong) return undefined;
     const message = `the API server ended a watch of ${this.#options.path} at once`;
     return new KubernetesError({ code: 'kubernetes-server-error', message, maybeDone: false });
+  }
+
+  /** Whether the last watch has lasted. However long a list took, it says nothing of the watch behind it. */
+  get #isLong(): boolean {
+    return this.#options.clock.monotonic() - (this.#watchedSince ?? Infinity) >= wellFor;
   }
 
   /** A restore of etcd may have broken the watch, and an older etcd accepts a watch from a future version. */

@@ -6,6 +6,7 @@ import { Body, type Ending, type Exchange } from './body.ts';
 import { givenUp, noAnswer, tooLarge, tooLate } from './connection-failures.ts';
 import { Deadlines } from './deadlines.ts';
 import type { KubernetesError } from './errors.ts';
+import { largestAnswer } from './lines.ts';
 
 /** The proof that a server is the right one, and the client's own identity. PEM. */
 export interface TlsOptions {
@@ -58,8 +59,8 @@ interface Sink {
   lost(error: KubernetesError): void;
 }
 
-/** Bytes of one answer. Lists come in pages, which get smaller where they have more, and an etcd stores no object above 1.5 MB. */
-const largest = { success: 64 * 1024 * 1024, refusal: 1024 * 1024 } as const;
+/** Bytes of one answer. Lists come in pages, which get smaller where they have more. */
+const largest = { success: largestAnswer, refusal: 1024 * 1024 } as const;
 
 /** Idle connections are closed after so many ms: sooner than load balancers do it, which may cost a request its answer. */
 const keepAlive = 30_000;

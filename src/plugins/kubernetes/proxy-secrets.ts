@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { rememberCredential } from '../../clients/credentials/credential.ts';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { collectionPath, objectPath } from '../../clients/kubernetes/paths.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -45,6 +46,7 @@ export class ProxySecrets {
     let content: string;
     try {
       const { bytes } = await this.#files.read(file, 'proxy');
+      rememberCredential(bytes, file);
       content = bytes.toString('utf8');
     } catch (error) {
       throw new ThresherError('proxy-unreadable', `the proxy ${file}: ${whyUnreadable(error, 'proxy')}`);

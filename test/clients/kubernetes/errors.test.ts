@@ -33,6 +33,55 @@ describe("an API server's refusal", () => {
     expect(refusal(422, 'Invalid', `${long} denied`).code).to.equal('kubernetes-invalid');
   });
 
+  it('hole 3: about a Secret says what an API server says itself, as far as it repeats nothing', () => {
+    const path = '/api/v1/namespaces/alice/secrets/db';
+    const of = (code: number, reason: string, message: string) =>
+      failureOf(
+        { ...asked, method: 'GET', path },
+        code,
+        JSON.stringify({ kind: 'Status', code, reason, message }),
+      ).message;
+    const rest = ' (the rest is not shown, as it may have contents of a Secret)';
+    const server = 'system:serviceaccount:grid:thresher';
+    const right = `secrets "db" is forbidden: User "${server}" cannot get resource "secrets" in API group "" in the namespace "alice"`;
+    const lacks = `user "${server}" lacks the right to get secrets in namespace "alice"`;
+    const quota = 'secrets "db" is forbidden: exceeded quota: few';
+    const changed = 'Operation cannot be fulfilled on secrets "db": the object has been modified';
+    const denied = 'admission webhook "validate.kyverno.svc-fail" denied the request';
+    const long = 'Secret "db" is invalid: data: Too long: may not be more than 1048576 bytes';
+    const frozen = 'Forbidden: field is immutable when `immutable` is set';
+    const ofData = `Secret "db" is invalid: data: ${frozen}`;
+    const ofBoth = `Secret "db" is invalid: [immutable: ${frozen}, data: ${frozen}]`;
+    const leaving =
+      'secrets "db" is forbidden: unable to create new content in namespace alice because it is being terminated';
+    const cases: readonly (readonly [code: number, reason: string, message: string, told: string])[] = [
+      [401, 'Unauthorized', 'Unauthorized', 'Unauthorized'],
+      [403, 'Forbidden', right, lacks],
+      [403, 'Forbidden', `${right}: RBAC: clusterrole.rbac.authorization.k8s.io "x" not found`, lacks],
+      [
+        403,
+        'Forbidden',
+        `${quota}, requested: secrets=1, used: secrets=9, limited: secrets=9`,
+        `${quota}${rest}`,
+      ],
+      [403, 'Forbidden', leaving, leaving],
+      [404, 'NotFound', 'secrets "db" not found', 'secrets "db" not found'],
+      [404, 'NotFound', 'namespaces "alice" not found', 'namespaces "alice" not found'],
+      [409, 'AlreadyExists', 'secrets "db" already exists', 'secrets "db" already exists'],
+      [409, 'Conflict', `${changed}; please apply your changes to the latest version`, `${changed}${rest}`],
+      [400, 'BadRequest', `${denied}: no Secret here`, `${denied}${rest}`],
+      [422, 'Invalid', long, long],
+      [422, 'Invalid', ofData, ofData],
+      [422, 'Invalid', ofBoth, ofBoth],
+      [422, 'Invalid', `${ofData}, data[x]: Invalid value: "y"`, `${ofData}${rest}`],
+      [422, 'Invalid', 'Secret "db" is invalid: type: Required value', `Secret "db" is invalid${rest}`],
+      [500, 'InternalError', '', 'HTTP 500 (InternalError)'],
+      [500, 'Own', 'etcd', 'HTTP 500; what it says is not shown, as it may have contents of a Secret'],
+    ];
+    for (const [code, reason, message, told] of cases)
+      expect(of(code, reason, message)).to.equal(`https://api:6443: ${told}`);
+  });
+
   const cases: [what: string, failure: ReturnType<typeof refusal>, code: string, message: string][] = [
     [
       'a missing login',

@@ -196,6 +196,24 @@ describe('a reflector', () => {
     expect(told).to.deep.equal(['=', '+a']);
   });
 
+  it('asks less and less often where each list takes long, and each watch says that its version is gone', async () => {
+    const gone = lines([{ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } }]);
+    const slow: Respond = (response, seen) => {
+      const answer = async () => {
+        await clock.advance(15_000);
+        list('5', 'a')(response, seen);
+      };
+      answer().catch(() => undefined);
+    };
+    follow();
+    for (const pause of [0, 2000, 4000, 8000]) {
+      server.next(slow, gone);
+      await until(`it waits for ${pause} ms`, () => clock.sleeping.includes(pause));
+      expect(reflector.state.synced).to.equal(false);
+      await clock.advance(pause);
+    }
+  });
+
   it('finds out by silence that the other end is gone, and takes bookmarks for life', async () => {
     const open: ServerResponse[] = [];
     server.next(list('5'), (response, request) => {
@@ -405,6 +423,14 @@ describe('the step of a reflector after a failure', () => {
       expect(afterFailure(error, failures, failures)).to.deep.equal({ relist, pause });
     });
   }
+
+  it('lists at once when a version is gone, and not so each time in a row', () => {
+    const gone = failure('kubernetes-gone', 410);
+    // An event before each of them begins the count of failures anew.
+    expect([1, 2, 3, 9].map((alike) => afterFailure(gone, 1, alike).pause)).to.deep.equal([
+      0, 2000, 4000, 30_000,
+    ]);
+  });
 
   it('asks soon again about a right that is missing after a long outage: the server has just started', () => {
     expect(afterFailure(failure('kubernetes-forbidden', 403), 100, 1)).to.deep.equal({

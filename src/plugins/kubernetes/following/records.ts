@@ -3,7 +3,17 @@ import { fencedAttempt } from '../fence.ts';
 import { workerName } from '../../../worker/identity.ts';
 import { configAnnotation, isOurs, pilotAnnotation, queueLabel, workerIdOf } from '../marks.ts';
 import { toleratesVirtualNode } from '../state/pod-facts.ts';
-import type { Condition, ContainerSpec, ContainerStatus, Job, ObjectMeta, Pod } from '../state/types.ts';
+import type {
+  Condition,
+  ContainerSpec,
+  ContainerState,
+  ContainerStatus,
+  Job,
+  ObjectMeta,
+  Pod,
+  TerminatedState,
+  WaitingState,
+} from '../state/types.ts';
 
 /**
  * The kept part of a Job or Pod of ours: enough for pod-state.ts, as JSON text. There may be ten thousand of them, and
@@ -66,7 +76,14 @@ function keep(
   const workerId = workerIdOf(object.metadata);
   if (workerId === undefined || !isOurs(object.metadata, factoryId)) return undefined;
   if (jobName !== workerName(factoryId, workerId)) return undefined;
-  return { workerId, uid: object.metadata?.uid ?? '', text: JSON.stringify(slim(object)) };
+  return { workerId, uid: object.metadata?.uid ?? '', text: JSON.stringify(slim(object), cutText) };
+}
+
+/** Longest text that is kept, characters: a name is shorter, of a message the beginning is shown, and a pilot's own has 4096 bytes. */
+const longestText = 4096;
+
+function cutText(_: string, value: unknown): unknown {
+  return typeof value === 'string' && value.length > longestText ? value.slice(0, longestText) : value;
 }
 
 /** The conditions of Pods that thresher reads: those of readiness would be half of the kept text. */
@@ -78,13 +95,20 @@ function slimJob(object: KubernetesObject): Job {
     metadata: slimMetadata(metadata, queueLabel, configAnnotation),
     spec: {
       ...(spec?.backoffLimit !== undefined && { backoffLimit: spec.backoffLimit }),
+      ...(spec?.backoffLimitPerIndex !== undefined && { backoffLimitPerIndex: spec.backoffLimitPerIndex }),
       ...(spec?.completions !== undefined && { completions: spec.completions }),
       ...(spec?.suspend ? { suspend: true } : {}),
       ...(spec?.podFailurePolicy ? { podFailurePolicy: true } : {}),
       ...(spec?.managedBy && { managedBy: spec.managedBy }),
     },
     status: {
-      ...status,
+      ...(status?.startTime && { startTime: status.startTime }),
+      ...(status?.completionTime && { completionTime: status.completionTime }),
+      ...(status?.active && { active: status.active }),
+      ...(status?.ready && { ready: status.ready }),
+      ...(status?.succeeded && { succeeded: status.succeeded }),
+      ...(status?.failed && { failed: status.failed }),
+      ...(status?.terminating && { terminating: status.terminating }),
       ...(status?.conditions && { conditions: presentIn(status.conditions).map(slimCondition) }),
     },
   };
@@ -165,7 +189,30 @@ function slimStatus({ name, restartCount, state, lastState }: ContainerStatus): 
   return {
     name,
     ...(restartCount && { restartCount }),
-    ...(state && { state }),
-    ...(lastState && { lastState }),
+    ...(state && { state: slimState(state) }),
+    ...(lastState && { lastState: slimState(lastState) }),
+  };
+}
+
+function slimState({ waiting, running, terminated }: ContainerState): ContainerState {
+  return {
+    ...(waiting && { waiting: slimSaid(waiting) }),
+    ...(running && { running: running.startedAt ? { startedAt: running.startedAt } : {} }),
+    ...(terminated && { terminated: slimTerminated(terminated) }),
+  };
+}
+
+function slimSaid({ reason, message }: WaitingState): WaitingState {
+  return { ...(reason && { reason }), ...(message && { message }) };
+}
+
+function slimTerminated(from: TerminatedState): TerminatedState {
+  const { exitCode, signal, startedAt, finishedAt } = from;
+  return {
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal && { signal }),
+    ...slimSaid(from),
+    ...(startedAt && { startedAt }),
+    ...(finishedAt && { finishedAt }),
   };
 }

@@ -113,8 +113,9 @@ export function startsAnotherPod({ job, jobIs }: Facts): boolean {
   if (job === undefined || isDeleted(job)) return false;
   if (jobIs.has('FailureTarget') || jobIs.has('Failed') || jobIs.has('SuccessCriteriaMet')) return false;
   // A failure policy may ignore a failure. 6 is what a Job without `backoffLimit` has.
-  if (job.spec?.podFailurePolicy) return true;
-  return (job.spec?.backoffLimit ?? 6) > 0;
+  const { podFailurePolicy, backoffLimit, backoffLimitPerIndex } = job.spec ?? {};
+  if (podFailurePolicy) return true;
+  return (backoffLimit ?? 6) > 0 && (backoffLimitPerIndex ?? 6) > 0;
 }
 
 /**

@@ -102,7 +102,7 @@ export const stateRows: readonly Row[] = [
       (jobIs.has('Suspended') || job?.spec?.suspend === true) && (pod === undefined || phase === 'Failed'),
   },
   {
-    seen: 'Pod `Failed`, and no other follows: `backoffLimit` 0 and no `podFailurePolicy`, condition `FailureTarget`, or the Job is gone or being deleted',
+    seen: 'Pod `Failed`, and no other follows: `backoffLimit` or `backoffLimitPerIndex` 0 and no `podFailurePolicy`, condition `FailureTarget`, or the Job is gone or being deleted',
     status: 'failed',
     native: ({ pod, exit }) => pod?.status?.reason ?? exit?.reason ?? 'Failed',
     when: (facts) => facts.phase === 'Failed' && !startsAnotherPod(facts),

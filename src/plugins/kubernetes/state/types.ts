@@ -38,6 +38,7 @@ export interface Job {
   readonly metadata?: ObjectMeta;
   readonly spec?: {
     readonly backoffLimit?: Maybe<number>;
+    readonly backoffLimitPerIndex?: Maybe<number>;
     readonly completions?: Maybe<number>;
     readonly suspend?: Maybe<boolean>;
     readonly podFailurePolicy?: unknown;

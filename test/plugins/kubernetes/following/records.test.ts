@@ -33,6 +33,12 @@ describe('what is kept of a Job or Pod', () => {
     expect(keep(keepPod, { name: 'factory-1-x7k2p' })).to.include({ workerId: 1 });
   });
 
+  it('has what says whether another Pod follows a failed one', () => {
+    const spec = { backoffLimit: 6, backoffLimitPerIndex: 0, completions: 1 };
+    const { text } = keepJob({ metadata: marked(1), spec } as never, 'factory') ?? {};
+    expect((JSON.parse(text ?? '') as Job).spec).to.deep.equal(spec);
+  });
+
   it('is nothing of a copy of a Job under another name, or of its Pods, with all marks of the first', () => {
     expect(keep(keepJob, { name: 'copy' })).to.equal(undefined);
     expect(keep(keepPod, { name: 'copy-x7k2p', labels: copyLabels })).to.equal(undefined);
@@ -97,6 +103,32 @@ describe('what is kept of a Job or Pod', () => {
       containerStatuses: [{ name: 'pilot' }],
       initContainerStatuses: [],
     });
+  });
+
+  it('hole 8: is the beginning of a long text, and nothing of a state that nobody reads', () => {
+    const message = 'x'.repeat(200_000);
+    const said = { reason: message, message };
+    const ended = { exitCode: 0, startedAt: '2026-01-01T00:00:00Z' };
+    const terminated = { ...ended, ...said, more: message };
+    const status = {
+      ...said,
+      conditions: [{ type: 'DisruptionTarget', status: 'True', ...said }],
+      containerStatuses: [
+        { name: 'pilot', state: { terminated }, lastState: { waiting: { ...said, more: message } } },
+      ],
+      uncounted: message,
+    };
+    for (const keepOne of [keepJob, keepPod])
+      expect(keepOne({ metadata: marked(1), status } as never, 'factory')?.text.length).to.be.lessThan(
+        40_000,
+      );
+    const { text = '' } = keepPod({ metadata: marked(1), status } as never, 'factory') ?? {};
+    const { status: kept } = JSON.parse(text) as Pod;
+    const beginning = message.slice(0, 4096);
+    const first = { reason: beginning, message: beginning };
+    expect(kept?.containerStatuses).to.deep.equal([
+      { name: 'pilot', state: { terminated: { ...ended, ...first } }, lastState: { waiting: first } },
+    ]);
   });
 
   it('is nothing of lists that are none', () => {

@@ -318,6 +318,18 @@ describe('the state of a Job and its Pods', () => {
       'idle PodFailed',
     ],
     [
+      'a pilot that failed, of a Job that tries no index again (c25)',
+      job([], { spec: { backoffLimit: 2_147_483_647, backoffLimitPerIndex: 0 } }),
+      [pod('Failed', { containers: [ended(3)] })],
+      'failed Error exit-status',
+    ],
+    [
+      'a pilot that failed, of a Job that tries its index again (c25)',
+      job([], { spec: { backoffLimit: 2_147_483_647, backoffLimitPerIndex: 1 } }),
+      [pod('Failed', { containers: [ended(3)] })],
+      'idle PodFailed',
+    ],
+    [
       'a pilot that failed, of a Job with a failure policy',
       job([], { spec: { backoffLimit: 0, podFailurePolicy: { rules: [] } } }),
       [pod('Failed', { containers: [ended(3)] })],
