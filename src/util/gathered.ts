@@ -56,3 +56,33 @@ export class Gathered {
     [this.#from, this.#used] = [0, 0];
   }
 }
+
+/** Pieces of a text that are joined at once. */
+const joined = 1024;
+
+/** The same for a text: its pieces are joined once it is whole, and some before, since each may have one character. */
+export class GatheredText {
+  #pieces: string[] = [];
+  #latest: string[] = [];
+  #length = 0;
+
+  /** Characters so far. */
+  get length(): number {
+    return this.#length;
+  }
+
+  add(piece: string): void {
+    if (piece === '') return;
+    this.#length += piece.length;
+    if (this.#latest.push(piece) < joined) return;
+    this.#pieces.push(this.#latest.join(''));
+    this.#latest = [];
+  }
+
+  /** All of it, and begins anew. */
+  take(): string {
+    const whole = [...this.#pieces, ...this.#latest].join('');
+    [this.#pieces, this.#latest, this.#length] = [[], [], 0];
+    return whole;
+  }
+}

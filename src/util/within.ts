@@ -1,9 +1,15 @@
 import type { Clock } from './clock.ts';
 
-/** Whether work came to its end in this time, ms; it goes on otherwise. */
-export async function within(clock: Pick<Clock, 'sleep'>, ms: number, work: Promise<void>): Promise<boolean> {
+/** Whether work came to its end in this time, ms, and before `signal` aborted; it goes on otherwise. */
+export async function within(
+  clock: Pick<Clock, 'sleep'>,
+  ms: number,
+  work: Promise<void>,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const done = new AbortController();
-  const late = clock.sleep(ms, done.signal).then(() => false);
+  const over = signal === undefined ? done.signal : AbortSignal.any([done.signal, signal]);
+  const late = clock.sleep(ms, over).then(() => false);
   try {
     return await Promise.race([work.then(() => true), late]);
   } finally {

@@ -3,7 +3,7 @@ import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { WorkerError } from '../../worker/worker.ts';
 import { type ReadCredential, readCredential } from './credential.ts';
-import { exposure, readSecretFile } from './files.ts';
+import { exposure, readCredentialFile } from './files.ts';
 
 /** A credential file as credential managers report it. Its path is its name. */
 export type FileState =
@@ -21,7 +21,7 @@ export type RenewedFile =
 /** Reads a credential file again. It never throws for a fault of the file. */
 export async function inspectFile(path: string): Promise<FileState> {
   try {
-    const file = await readSecretFile(path);
+    const file = await readCredentialFile(path);
     const { secret, ...facts } = readCredential(file.bytes, path);
     const exposed = secret ? exposure(path, file, process.geteuid?.()) : undefined;
     return {

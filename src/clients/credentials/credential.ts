@@ -1,3 +1,4 @@
+import { rememberSecret } from '../../util/own-secrets.ts';
 import { readCcache } from './ccache.ts';
 import { readToken } from './jwt.ts';
 import { readX509 } from './x509.ts';
@@ -53,6 +54,77 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
     digest,
     secret: hasKey,
   };
+}
+
+/**
+ * From now on no text from outside shows the tokens and private keys of this file: a server that they were sent to may repeat them in a form in which
+ * nothing tells what they are. Those that are in the same file later take the place of these.
+ * @param place its path
+ */
+export function rememberCredential(bytes: Buffer, place: string): void {
+  remember(secretsIn(bytes.toString('utf8')), place);
+}
+
+/** The same for a file that lies among tokens: it may be anything, so what has the form of a JWT counts alone. */
+export function rememberTokens(bytes: Buffer, place: string): void {
+  remember(linesOf(bytes.toString('utf8')).filter(isJwtLine), place);
+}
+
+/** Each character of a secret costs time, and the file may be a log of tokens by mistake: of one file so many, and so many characters of all. */
+const mostSecrets = { count: 40, characters: 64 * 1024 } as const;
+/** Characters of one: no server takes a longer token, and a private key of 8192 bits has less than half of it. */
+const longestSecret = 16 * 1024;
+
+function remember(secrets: readonly string[], place: string): void {
+  let left: number = mostSecrets.characters;
+  for (const [at, secret] of secrets
+    .filter(({ length }) => length <= longestSecret)
+    .slice(0, mostSecrets.count)
+    .entries()) {
+    left -= secret.length;
+    if (left < 0) return;
+    rememberSecret(secret, `${place} ${at}`);
+  }
+}
+
+/** Of a file that is named by mistake, nothing that may stand in any message. */
+function secretsIn(text: string): readonly string[] {
+  if (text.includes('-----BEGIN '))
+    return text
+      .split(/-----BEGIN [A-Z ]*PRIVATE KEY-----/)
+      .slice(1)
+      .map((key) => (key.split('-----')[0] ?? '').replaceAll(/\s/g, ''));
+  const lines = linesOf(text);
+  // A token without a form is the only word of its file.
+  return lines.filter((line) => isJwtLine(line) || (lines.length === 1 && mayBeToken(line)));
+}
+
+function linesOf(text: string): readonly string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+const word = /^[\x21-\x7e]+$/;
+
+function isJwtLine(line: string): boolean {
+  return line.startsWith('eyJ') && word.test(line);
+}
+
+/** Nobody gives out shorter ones. */
+const shortestToken = 20;
+/** What a file that is named by mistake may have as its only word: an address, a name of a host or of a user there, a path. */
+const ordinaryWords = [
+  /^[a-z][a-z0-9+.-]*:\/\//i,
+  /^([\w.+-]+@)?([a-z0-9-]+\.)+([a-z]{2,24}|\d{1,3})(:\d{1,5})?$/i,
+  // In small letters alone: base64 has slashes too.
+  /^[~.]{0,2}\/?[a-z0-9._@+-]+(\/[a-z0-9._@+-]+)+\/?$/,
+];
+
+function mayBeToken(line: string): boolean {
+  if (line.length < shortestToken || !word.test(line)) return false;
+  return !ordinaryWords.some((form) => form.test(line));
 }
 
 /** The facts that thresher shows of it. */

@@ -17,6 +17,7 @@ import { hasCode, syncToDisk } from '../../util/files.ts';
 import { OperatorFiles } from '../../util/operator-files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { rememberCredential } from './credential.ts';
 
 /** No credential is longer; a longer file is a log or a disk, named by mistake. Bytes. */
 const largest = 1024 * 1024;
@@ -63,6 +64,13 @@ export async function readSecretFile(path: string): Promise<SecretFile> {
     const isWrong = error instanceof ThresherError && error.code === 'credential-wrong';
     throw isWrong ? error : unreadable(path, error);
   }
+}
+
+/** The same for a credential, of which no text from outside shows anything from now on. @throws ThresherError as `readSecretFile` does */
+export async function readCredentialFile(path: string): Promise<SecretFile> {
+  const file = await readSecretFile(path);
+  rememberCredential(file.bytes, path);
+  return file;
 }
 
 function unreadable(path: string, cause: unknown): ThresherError {

@@ -1,8 +1,9 @@
 import { type Clock, isoTime } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
+import { rememberCredential } from './credential.ts';
 import { dueAt, type FileState, inspectFile, outcomeOf, type RenewedFile } from './credential-file.ts';
-import { fileVersion, readSecretFile, replaceBy } from './files.ts';
+import { fileVersion, readCredentialFile, readSecretFile, replaceBy } from './files.ts';
 import { runTool } from './tool.ts';
 import { readX509, type X509Credential } from './x509.ts';
 
@@ -64,6 +65,7 @@ export class ProxyMaker {
       };
       const current = await readProxy(path);
       const check = (bytes: Buffer) => {
+        rememberCredential(bytes, path);
         const made = readX509(bytes.toString('utf8'), `what ${command} wrote`);
         checkNew(this.#plan, made, source, this.#clock);
         if (current !== undefined) checkBetter(this.#plan, made, current);
@@ -103,7 +105,7 @@ async function modifiedAt(path: string): Promise<number> {
 }
 
 async function readSource({ source }: ProxyPlan, clock: Clock): Promise<X509Credential> {
-  const { bytes } = await readSecretFile(source);
+  const { bytes } = await readCredentialFile(source);
   const found = readX509(bytes.toString('utf8'), source);
   if (found.expiresAt <= clock.now()) {
     const message = `${source} ended at ${isoTime(found.expiresAt)}: no proxy can be made of it`;
@@ -136,7 +138,7 @@ function checkNew(plan: ProxyPlan, made: X509Credential, source: X509Credential,
 /** The present file, if it can be read. */
 async function readProxy(path: string): Promise<X509Credential | undefined> {
   try {
-    return readX509((await readSecretFile(path)).bytes.toString('utf8'), path);
+    return readX509((await readCredentialFile(path)).bytes.toString('utf8'), path);
   } catch {
     return undefined;
   }

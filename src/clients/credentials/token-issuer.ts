@@ -3,6 +3,7 @@ import { rootCertificates } from 'node:tls';
 import * as oidc from 'openid-client';
 import { Agent, fetch } from 'undici';
 import { fileKinds } from '../../util/file-kinds.ts';
+import { Gathered } from '../../util/gathered.ts';
 import { hasMoreValues } from '../../util/json.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { withoutSecrets } from './redact.ts';
@@ -121,14 +122,12 @@ const most = { bytes: 1024 * 1024, values: 10_000 };
 
 /** @throws AnswerTooLarge for a body that is no answer of an issuer by its size, packed or not */
 async function textOf(answer: Awaited<ReturnType<typeof fetch>>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > most.bytes) throw new AnswerTooLarge();
-    chunks.push(chunk);
+  const body = new Gathered();
+  for await (const { buffer, byteOffset, length } of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+    body.add(Buffer.from(buffer, byteOffset, length));
+    if (body.length > most.bytes) throw new AnswerTooLarge();
   }
-  const text = Buffer.concat(chunks).toString('utf8');
+  const text = body.take().toString('utf8');
   if (hasMoreValues(text, most.values)) throw new AnswerTooLarge();
   return text;
 }

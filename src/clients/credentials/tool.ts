@@ -1,7 +1,8 @@
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { NotStarted, type ProgramEnd, runProgram } from '../program.ts';
-import { fromOutside } from '../../util/own-secrets.ts';
+import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { withoutKeys } from '../../util/secrets.ts';
 import { withoutSecrets } from './redact.ts';
 
 /** A program that makes a credential. */
@@ -54,7 +55,8 @@ export async function runTool(call: ToolCall): Promise<string> {
 /** The end of its error output, in one line. */
 function lastWords({ stdout, stderr }: ProgramEnd, secrets: readonly string[]): string {
   const from = (text: string) =>
-    text
+    // A key has lines, the last of which may be short.
+    withoutKeys(withoutOwn(text))
       .split(/[\r\n]+/)
       .map((line) => fromOutside(withoutSecrets(line.trim(), secrets)))
       // Dots and pluses show that a key is being looked for.

@@ -1,30 +1,45 @@
+import { GatheredText } from '../../util/gathered.ts';
+
 /**
  * An ad in the text that HTCondor itself writes (`-long`, old ClassAds): values and expressions by lower-case name. thresher hands them
  * on to HTCondor as they are, and evaluates none.
  */
 export type AdText = ReadonlyMap<string, string>;
 
-/** Characters of a line or an ad: HTCondor's own bound for a message is 1 MB, and what has no end must not fill the memory. */
-export const longestAd = 4 * 1024 * 1024;
+/**
+ * Characters of a line or an ad: HTCondor's own bound for a message is 1 MB, and JSON has two characters for one of it. What has no end must not
+ * fill the memory, and a longer one would take too long to parse.
+ */
+export const longestAd = 2 * 1024 * 1024;
+
+/** Attributes of an ad: a real one has some hundreds, and who writes very many keeps everything else waiting while they are read. */
+export const mostAttributes = 5000;
 
 /** A text that stands for itself: a piece of a longer one keeps all of that in memory. */
 export const ownCopy = (text: string): string => Buffer.from(text).toString();
 
 /** Cuts a text that arrives in pieces into lines. */
 export class Lines {
-  #rest = '';
+  readonly #rest = new GatheredText();
 
   /** @returns the lines that are whole now, without their ends. @throws SyntaxError for one that does not end */
   push(text: string): string[] {
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop() ?? '';
+    // What has come before has no end of a line: it is not looked at again.
+    const lines = text.split('\n');
+    const rest = lines.pop() ?? '';
+    const [first] = lines;
+    if (first !== undefined && this.#rest.length > 0) {
+      this.#rest.add(first);
+      lines[0] = this.#rest.take();
+    }
+    this.#rest.add(rest);
     if (this.#rest.length > longestAd) throw new SyntaxError(`a line has more than ${longestAd} characters`);
     return lines;
   }
 
   /** Whether the last line has ended. */
   get complete(): boolean {
-    return this.#rest === '';
+    return this.#rest.length === 0;
   }
 }
 
@@ -34,7 +49,7 @@ export class AdTexts {
   #ad = new Map<string, string>();
   #length = 0;
 
-  /** @returns the ads that are whole now. @throws SyntaxError for one that does not end */
+  /** @returns the ads that are whole now. @throws SyntaxError for one that does not end, or has too many attributes */
   push(text: string): AdText[] {
     const found: AdText[] = [];
     for (const line of this.#lines.push(text)) {
@@ -42,9 +57,11 @@ export class AdTexts {
       if (this.#length > longestAd) throw new SyntaxError(`an ad has more than ${longestAd} characters`);
       const at = line.indexOf('=');
       const name = line.slice(0, Math.max(at, 0)).trim();
-      if (/^[A-Za-z_]\w*$/.test(name) && line[at + 1] !== '=')
+      if (/^[A-Za-z_]\w*$/.test(name) && line[at + 1] !== '=') {
         this.#ad.set(name.toLowerCase(), line.slice(at + 1).trim());
-      else if (line.trim() === '' && this.#ad.size > 0) {
+        if (this.#ad.size > mostAttributes)
+          throw new SyntaxError(`an ad has more than ${mostAttributes} attributes`);
+      } else if (line.trim() === '' && this.#ad.size > 0) {
         found.push(this.#ad);
         this.#ad = new Map();
         this.#length = 0;

@@ -54,8 +54,11 @@ export function whereJobs(jobs: readonly JobId[]): string {
   return terms.length === 0 ? 'false' : terms.join(' || ');
 }
 
-/** Characters of the text of a value: no attribute that thresher asks for has more, as HTCondor writes it. */
-const longestValue = 100_000;
+/**
+ * Characters of the text of a value: no attribute that thresher asks for has more, as HTCondor writes it. So long ones in all attributes of a job
+ * make no ad that is longer than one may be.
+ */
+const longestValue = 30_000;
 
 /**
  * Jobs of which none of these attributes is long. One job can have values of megabytes, and HTCondor then sends no answer at all, or one

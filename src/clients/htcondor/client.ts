@@ -1,11 +1,12 @@
-import { fromOutside } from '../../util/own-secrets.ts';
-import { type AdText, AdTexts } from './ad-text.ts';
+import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { withoutKeys } from '../../util/secrets.ts';
+import { type AdText, AdTexts, ownCopy } from './ad-text.ts';
 import { type ActionCounts, actionCounts, plainReason, submittedJobs, userOfPing } from './tool-texts.ts';
 import { classAdName, type JobId, jobIdText } from './classad.ts';
 import { HTCondorError } from './errors.ts';
 import { type Ad, JsonObjects } from './json-objects.ts';
 import { Rows } from './rows.ts';
-import { CondorTools, type Tool, type ToolsOptions } from './tools.ts';
+import { CondorTools, Kept, type Tool, type ToolsOptions } from './tools.ts';
 
 /** ms. Transfers take as long as their files are big. */
 const timeLimits = { ping: 30_000, ask: 60_000, change: 120_000, transfer: 600_000 } as const;
@@ -88,7 +89,10 @@ export class HTCondorClient {
       ...options,
     };
     const { stderr } = await this.#tools.succeed(tool, signal);
-    return stderr.split('\n').flatMap((line) => /^WARNING: *(?! )(.+)$/.exec(line)?.[1] ?? []);
+    return withoutKeys(withoutOwn(stderr))
+      .split('\n')
+      .flatMap((line) => /^WARNING: *(?! )(.+)$/.exec(line)?.[1] ?? [])
+      .map((warning) => fromOutside(warning));
   }
 
   /** Asks whether jobs may be submitted. @throws HTCondorError if not */
@@ -176,13 +180,13 @@ export class HTCondorClient {
     const rows = new Rows(attributes.map(classAdName));
     const everyone = where === 'queue' ? ['-allusers'] : [];
     const args = [...everyone, '-limit', `${limit}`, '-constraint', constraint, '-af:Vt', ...rows.fields];
-    const jobs: (readonly string[])[] = [];
+    const jobs = new Kept<readonly string[]>();
     const tool: Tool = { command, args, changes: false, timeLimit: this.#limits.ask };
     const onJob = (values: readonly string[] | undefined) => {
-      if (values !== undefined) jobs.push(values);
+      jobs.add(values?.map(ownCopy));
     };
     await this.#rows(tool, rows, onJob, signal);
-    return jobs;
+    return jobs.all;
   }
 
   /**
@@ -197,17 +201,14 @@ export class HTCondorClient {
     const args = ['-allusers', '-long', '-constraint', constraint];
     const tool: Tool = { command: 'condor_q', args, changes: false, timeLimit: this.#limits.ask };
     const ads = new AdTexts();
-    const found: T[] = [];
+    const found = new Kept<T>();
     const onOutput = (text: string) => {
-      for (const ad of ads.push(text)) {
-        const one = read(ad);
-        if (one !== undefined) found.push(one);
-      }
+      for (const ad of ads.push(text)) found.add(read(ad));
     };
     await this.#tools.succeed({ ...tool, onOutput }, signal);
     // An ad ends with an empty line, also the last one: without it something is missing.
     if (!ads.complete) throw this.#unreadable(tool, 'an ad without end');
-    return found;
+    return found.all;
   }
 
   /**
@@ -222,13 +223,22 @@ export class HTCondorClient {
     signal: AbortSignal,
     since?: string,
   ): Promise<Ad[]> {
+    return this.historyAs((ad) => ad, constraint, attributes, limit, signal, since);
+  }
+
+  /** The same, each read as it comes. @param read undefined: it is left out */
+  historyAs<T>(
+    read: (ad: Ad) => T | undefined,
+    constraint: string,
+    attributes: readonly string[],
+    limit: number,
+    signal: AbortSignal,
+    since?: string,
+  ): Promise<T[]> {
     const end = ['-limit', `${limit}`, ...(since === undefined ? [] : ['-since', since])];
     const args = ['-json', ...projection(attributes), ...end, '-constraint', constraint];
-    return this.#ads(
-      (ad) => ad,
-      { command: 'condor_history', args, changes: false, timeLimit: this.#limits.ask },
-      signal,
-    );
+    const tool: Tool = { command: 'condor_history', args, changes: false, timeLimit: this.#limits.ask };
+    return this.#ads(read, tool, signal);
   }
 
   /** Does the same to all jobs of a constraint. A constraint without jobs is no error. */
@@ -333,17 +343,14 @@ export class HTCondorClient {
 
   async #ads<T>(read: (ad: Ad) => T | undefined, tool: Tool, signal: AbortSignal): Promise<T[]> {
     const objects = new JsonObjects();
-    const ads: T[] = [];
+    const ads = new Kept<T>();
     const onOutput = (text: string) => {
-      for (const ad of objects.push(text)) {
-        const one = read(ad);
-        if (one !== undefined) ads.push(one);
-      }
+      for (const ad of objects.push(text)) ads.add(read(ad));
     };
     await this.#tools.succeed({ ...tool, onOutput }, signal);
     // A list that is cut off would make the jobs at its end look gone.
     if (!objects.complete) throw this.#unreadable(tool, 'a list without end');
-    return ads;
+    return ads.all;
   }
 
   #unreadable(tool: Tool, output: string): HTCondorError {

@@ -66,8 +66,9 @@ export const htcondorErrors = {
   },
   'condor-answer': {
     meaning:
-      'thresher cannot read the output of a command of HTCondor, or the output is cut off. thresher concludes nothing from it.',
-    remedy: 'Run the command of the message by hand as the user of the daemon.',
+      'thresher cannot read the output of a command of HTCondor, or the output is cut off or larger than thresher keeps. thresher concludes nothing from it.',
+    remedy:
+      'Run the command of the message by hand as the user of the daemon. Where the answer is too large, see whose jobs or machines they are, and remove what is not needed.',
   },
 } as const satisfies Record<string, Explanation>;
 

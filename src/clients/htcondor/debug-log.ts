@@ -1,4 +1,5 @@
 import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { withoutKeys } from '../../util/secrets.ts';
 
 /** Characters of one command that are logged. Their end tells of a failure. */
 const longest = 8000;
@@ -6,7 +7,8 @@ const longest = 8000;
 /** Logs all that HTCondor's commands say where `_CONDOR_TOOL_DEBUG` asks for more than errors. */
 export function debugLog(log: { info(message: string, facts: Readonly<Record<string, unknown>>): void }) {
   return (command: string, said: string): void => {
-    const shown = withoutOwn(said).trim();
+    // A key has lines, and nothing in one of them tells what it is.
+    const shown = withoutKeys(withoutOwn(said)).trim();
     const isCut = shown.length > longest;
     // Half a line may have half a secret.
     const lines = shown

@@ -1,4 +1,5 @@
-import { longestAd } from './ad-text.ts';
+import { GatheredText } from '../../util/gathered.ts';
+import { longestAd, mostAttributes } from './ad-text.ts';
 
 /** An ad as JSON has it: expressions are texts such as "\/Expr(a + 1)\/". */
 export type Ad = Readonly<Record<string, unknown>>;
@@ -12,51 +13,63 @@ const closingBracket = 0x5d;
 const comma = 0x2c;
 
 /** Values of an ad, in lists and ads within it, too. A user's job may have more, which take a second to read. */
-const mostValues = 50_000;
+const mostValues = mostAttributes;
 
 /**
  * Reads a JSON array of objects as it arrives, each object on its own: one text of ten thousand ads, 20 MB, would keep
  * everything else waiting for as long as it takes to parse.
  */
 export class JsonObjects {
-  #text = '';
-  #at = 0;
+  /** The object that is begun. */
+  readonly #begun = new GatheredText();
   #depth = 0;
   /** Values of the object that is begun. */
   #values = 0;
   #inString = false;
+  #isEscaped = false;
   #opened = false;
   #closed = false;
 
   /** @returns the objects that are whole now. @throws SyntaxError for what is no array of objects. */
   push(text: string): Ad[] {
     const found: Ad[] = [];
-    this.#text += text;
     let start = 0;
-    for (; this.#at < this.#text.length; this.#at++) {
-      const code = this.#text.charCodeAt(this.#at);
+    // Of this piece alone: what has come before is not looked at again.
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at);
       if (this.#inString) {
-        if (code === backslash) this.#at++;
+        if (this.#isEscaped) this.#isEscaped = false;
+        else if (code === backslash) this.#isEscaped = true;
         else if (code === quote) this.#inString = false;
       } else if (this.#depth === 0 && code !== opening) {
-        this.#between(this.#text.charAt(this.#at));
-        start = this.#at + 1;
+        this.#between(text.charAt(at));
+        start = at + 1;
       } else if (code === quote) this.#inString = true;
       else if (code === comma || code === bracket) this.#values++;
       else if (code === opening) {
         this.#depth++;
         this.#values++;
       } else if (code === closing && --this.#depth === 0) {
-        const text = this.#text.slice(start, this.#at + 1);
-        found.push(JSON.parse(this.#values > mostValues ? withoutNested(text) : text) as Ad);
-        start = this.#at + 1;
+        const whole = this.#whole(text.slice(start, at + 1));
+        found.push(JSON.parse(this.#values > mostValues ? withoutNested(whole) : whole) as Ad);
+        start = at + 1;
         this.#values = 0;
       }
     }
-    this.#text = this.#text.slice(start);
-    this.#at -= start;
-    if (this.#text.length > longestAd) throw new SyntaxError(`an ad has more than ${longestAd} characters`);
+    this.#add(text.slice(start));
     return found;
+  }
+
+  /** @param end of the object that is begun */
+  #whole(end: string): string {
+    const isBegun = this.#begun.length > 0;
+    if (isBegun || end.length > longestAd) this.#add(end);
+    return isBegun ? this.#begun.take() : end;
+  }
+
+  #add(piece: string): void {
+    this.#begun.add(piece);
+    if (this.#begun.length > longestAd) throw new SyntaxError(`an ad has more than ${longestAd} characters`);
   }
 
   /** Whether every begun value has ended. An empty text is no array, but condor_q's way to say "none". */

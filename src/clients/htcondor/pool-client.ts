@@ -1,10 +1,10 @@
-import { type AdText, AdTexts, Lines } from './ad-text.ts';
+import { type AdText, AdTexts, Lines, ownCopy } from './ad-text.ts';
 import { classAdName } from './classad.ts';
 import { type ClientOptions, HTCondorClient } from './client.ts';
 import { HTCondorError } from './errors.ts';
 import { type Ad, JsonObjects } from './json-objects.ts';
 import { Matchmaker } from './matchmaker.ts';
-import { CondorTools, type ScheddPlace, type Tool } from './tools.ts';
+import { CondorTools, Kept, mostKept, type ScheddPlace, type Tool } from './tools.ts';
 
 /** How a pool is reached: a schedd without its name. */
 export type PoolPlace = Omit<ScheddPlace, 'name' | 'proxyFile'>;
@@ -43,8 +43,15 @@ export interface Pool {
     read: (ad: AdText) => T | undefined,
     signal: AbortSignal,
   ): Promise<T[]>;
-  /** How much of each concurrency limit the negotiator of this name counts as taken, by lower-case name with `_` for dots. */
-  limitsInUse(negotiator: string, signal: AbortSignal): Promise<ReadonlyMap<string, number>>;
+  /**
+   * How much of concurrency limits the negotiator of this name counts as taken. @param names of limits, lower-case with `_` for dots: users
+   * make up any number of others
+   */
+  limitsInUse(
+    negotiator: string,
+    names: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, number>>;
   /** Settings of a daemon, by name; without those that it does not have. @param address `MyAddress` of its ad */
   configuration(
     address: string,
@@ -56,6 +63,9 @@ export interface Pool {
   /** HTCondor's own matchmaking, which asks no daemon. */
   readonly matchmaker: Matchmaker;
 }
+
+/** Schedds of a pool that are kept in mind. */
+const mostSchedds = 10_000;
 
 /** ms */
 const timeLimits = { ask: 60_000 } as const;
@@ -100,18 +110,23 @@ export class PoolClient implements Pool {
     return this.#status(kind, question, ['-long'], new AdTexts(), read, signal);
   }
 
-  async limitsInUse(negotiator: string, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+  async limitsInUse(
+    negotiator: string,
+    names: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, number>> {
     const used = new Map<string, number>();
     const lines = new Lines();
     const onOutput = (text: string) => {
       for (const line of lines.push(text)) {
-        const [, name = '', amount] = /^ConcurrencyLimit_(\S+) = ([\d.e+-]+)\s*$/i.exec(line) ?? [];
-        if (amount !== undefined) used.set(name.toLowerCase(), Number(amount));
+        const [, written = '', amount] = /^ConcurrencyLimit_(\S+) = ([\d.e+-]+)\s*$/i.exec(line) ?? [];
+        const name = written.toLowerCase();
+        if (amount !== undefined && names.has(name)) used.set(ownCopy(name), Number(amount));
       }
     };
     // Without a negotiator's name it reads ads of the collector, in which no limit stands.
     const args = ['-negotiator', negotiator, '-long'];
-    // As it comes: jobs that run may name any number of limits.
+    // As it comes, and without those that nobody asked about: jobs that run may name any number of limits.
     await this.#tools.succeed(
       { command: 'condor_userprio', args, target: 'pool', changes: false, timeLimit: this.#ask, onOutput },
       signal,
@@ -142,6 +157,9 @@ export class PoolClient implements Pool {
   schedd(name: string): HTCondorClient {
     const known = this.#schedds.get(name);
     if (known !== undefined) return known;
+    // Of a collector that names ever new ones the oldest are most likely gone.
+    const [oldest] = this.#schedds.keys();
+    if (oldest !== undefined && this.#schedds.size >= mostSchedds) this.#schedds.delete(oldest);
     const client = new HTCondorClient({ ...this.#options, place: { ...this.#options.place, name } });
     this.#schedds.set(name, client);
     return client;
@@ -162,19 +180,25 @@ export class PoolClient implements Pool {
       ...(attributes.length === 0 ? [] : ['-attributes', attributes.map(classAdName).join(',')]),
       ...(constraint === undefined ? [] : ['-constraint', constraint]),
     ];
-    const found: T[] = [];
+    const found = new Kept<T>();
     const onOutput = (text: string) => {
-      for (const ad of reader.push(text)) {
-        const one = read(ad);
-        if (one !== undefined) found.push(one);
-      }
+      for (const ad of reader.push(text)) found.add(read(ad));
     };
     const target = direct === undefined ? 'pool' : 'files';
-    const tool: Tool = { command: 'condor_status', args, target, changes: false, timeLimit, onOutput };
+    const tool: Tool = {
+      command: 'condor_status',
+      args,
+      target,
+      changes: false,
+      timeLimit,
+      onOutput,
+      // What is kept of a text may keep all of the text around it.
+      outputLimit: mostKept.characters,
+    };
     await this.#tools.succeed(tool, signal);
     // Slots at the end of a list that is cut off would look gone.
     if (!reader.complete) throw this.#unreadable('condor_status', 'pool', 'a list without end');
-    return found;
+    return found.all;
   }
 
   async #succeed(

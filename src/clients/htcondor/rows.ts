@@ -37,7 +37,8 @@ export class Rows {
       }
       if (!line.startsWith(`${this.#mark}\t`))
         throw new SyntaxError(`"${beginningFromOutside(line, 100)}" is no row of a job`);
-      const values = line.split('\t');
+      // One more than a row has tells enough: a value may be nothing but tabs.
+      const values = line.split('\t', this.#count + 3);
       if (!isEnd) this.#isBroken = true;
       else rows.push(values.length === this.#count + 2 ? values.slice(1, -1) : undefined);
     }

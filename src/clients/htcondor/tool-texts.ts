@@ -1,3 +1,4 @@
+import { beginningFromOutside } from '../../util/beginning.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
 import type { JobId } from './classad.ts';
 import { HTCondorError } from './errors.ts';
@@ -59,7 +60,7 @@ export function userOfPing(answer: string): string | undefined {
   if (user !== undefined && !user.endsWith('@unmapped')) return user;
   const message =
     user === undefined
-      ? `condor_ping names no user: ${JSON.stringify(answer.slice(0, 300))}`
+      ? `condor_ping names no user: ${JSON.stringify(beginningFromOutside(answer, 300))}`
       : `the schedd maps thresher to no user of its own (${fromOutside(user)}): its CERTIFICATE_MAPFILE has to name one`;
   throw new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
 }

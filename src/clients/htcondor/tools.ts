@@ -1,6 +1,10 @@
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
+import { within } from '../../util/within.ts';
+import { rememberCredential, rememberTokens } from '../credentials/credential.ts';
 import { condorEnvironment } from '../credentials/environment.ts';
+import { fileVersion, onSecretFile, readSecretFile } from '../credentials/files.ts';
 import { NotStarted, type ProgramEnd, runProgram } from '../program.ts';
 import { type Called, failureOf, HTCondorError } from './errors.ts';
 import { Turns } from './turns.ts';
@@ -36,6 +40,42 @@ export interface ToolsOptions {
 const longestAnswer = 1024 * 1024;
 const longestStream = 1024 * 1024 * 1024;
 
+/** What is kept of one answer: of some hundreds of thousands of jobs of ours, each with some hundred characters. */
+export const mostKept = { ads: 1_000_000, characters: 256 * 1024 * 1024 } as const;
+
+/** Characters that a value counts beside its text. */
+const valueSize = 8;
+
+/** An answer that is larger than the memory has room for. Its message goes on a sentence about the command. */
+class AnswerTooLarge extends Error {}
+
+/** What is kept of the ads of one answer, bounded: who answers, or has jobs, must not fill the memory. */
+export class Kept<T> {
+  readonly all: T[] = [];
+  #characters = 0;
+
+  /** @param one undefined: nothing is kept of it */
+  add(one: T | undefined): void {
+    if (one === undefined) return;
+    this.all.push(one);
+    this.#characters += sizeOf(one);
+    const { ads, characters } = mostKept;
+    if (this.all.length > ads || this.#characters > characters)
+      throw new AnswerTooLarge(
+        `answers with more than thresher keeps of one answer: ${ads} ads, and ${characters} characters of what it reads of them. Right is less: fewer jobs with the marks of this factory, or fewer ads of machines`,
+      );
+  }
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return valueSize + value.length;
+  if (typeof value !== 'object' || value === null) return valueSize;
+  let size = valueSize;
+  if (value instanceof Map) for (const [name, one] of value) size += sizeOf(name) + sizeOf(one);
+  else for (const one of Object.values(value)) size += sizeOf(one);
+  return size;
+}
+
 export interface Tool {
   readonly command: `condor_${string}`;
   readonly args: readonly string[];
@@ -69,6 +109,73 @@ function placeText({ name, pool }: ScheddPlace): string {
 /** "pool c", for a command that asks the collector. */
 function poolText({ pool }: ScheddPlace): string {
   return pool === undefined ? 'the pool of this machine' : `pool ${pool}`;
+}
+
+/** Variables that name the file by which the commands log in, and the directory of such files. */
+const loginFile =
+  /^(_condor_(scitokens_file|auth_ssl_client_keyfile)|bearer_token_file|x509_user_(proxy|key))$/i;
+const loginDirectory = /^_condor_sec_token_directory$/i;
+/** How long commands wait for a look at their logins, ms: a file system that hangs holds up no command for longer. */
+const patience = 2000;
+/** How long a look counts, ms: a busy schedd gets many commands in a second, and a directory may have many tokens. */
+const looksCount = 1000;
+/** Files of a directory that are looked at, the first in the order of their names. No site has as many tokens for one user. */
+const mostTokenFiles = 100;
+
+/** A look at a login, or at a directory of them. */
+interface Look {
+  /** Monotonic ms; undefined: it is under way. */
+  overAt?: number;
+  /** Versions of its files as they were last read, which the next look begins with. */
+  readonly versions: ReadonlyMap<string, string>;
+  /** Comes when it is over, or when nobody is to wait for it any longer. */
+  readonly known: Promise<void>;
+}
+
+/** The last one of each path, of this whole process: its commands are of many queues and have few logins. Each clock has its own. */
+const looks = new WeakMap<Clock, Map<string, Look>>();
+
+/** One look at a time, whoever asks. @returns when it may be gone on */
+function lookAt(path: string, isDirectory: boolean, clock: Clock): Promise<void> {
+  const all = looks.get(clock) ?? new Map<string, Look>();
+  looks.set(clock, all);
+  const last = all.get(path);
+  const isOld = last?.overAt !== undefined && clock.monotonic() - last.overAt >= looksCount;
+  if (last !== undefined && !isOld) return last.known;
+  const versions = new Map<string, string>();
+  const over = (async () => {
+    for (const file of isDirectory ? await tokenFiles(path) : [path]) {
+      const version = await fileVersion(file);
+      const isKnown = last?.versions.get(file) === version || (await isRemembered(file, isDirectory));
+      if (isKnown) versions.set(file, version);
+    }
+  })().finally(() => {
+    look.overAt = clock.monotonic();
+  });
+  const known = within(clock, patience, over).then(() => undefined);
+  const look: Look = { versions, known };
+  all.set(path, look);
+  return known;
+}
+
+async function tokenFiles(directory: string): Promise<readonly string[]> {
+  // One that cannot be read is HTCondor's to complain of, as is such a file.
+  const names = await onSecretFile(directory, 'reading', () => readdir(directory)).catch(() => []);
+  return names
+    .sort()
+    .slice(0, mostTokenFiles)
+    .map((name) => join(directory, name));
+}
+
+async function isRemembered(file: string, isOfDirectory: boolean): Promise<boolean> {
+  try {
+    const { bytes } = await readSecretFile(file);
+    if (isOfDirectory) rememberTokens(bytes, file);
+    else rememberCredential(bytes, file);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** HTCondor then writes the category of each line, by which errors are told from the rest. */
@@ -116,12 +223,18 @@ export class CondorTools {
       });
     }
     try {
+      // Before it runs: what it writes may go into a message while it still does.
+      await this.#rememberLogins(signal);
       const end = await this.#started(tool, signal);
       if (this.#onDebug !== undefined && end.stderr !== '') this.#onDebug(called.command, end.stderr);
       this.#checkEnd(what, tool, end);
       return end;
     } catch (error) {
       if (error instanceof NotStarted) throw notStarted(tool.command, error, signal);
+      if (error instanceof AnswerTooLarge) {
+        const message = `${what} ${error.message}`;
+        throw new HTCondorError({ code: 'condor-answer', message, maybeDone: tool.changes });
+      }
       if (error instanceof SyntaxError) {
         const message = `${what} wrote no list of ads: ${error.message}`;
         throw new HTCondorError(
@@ -155,6 +268,18 @@ export class CondorTools {
     const isSchedd = target === 'schedd' || target === 'named-schedd';
     const place = isSchedd ? placeText(this.#place) : poolText(this.#place);
     return { command, place, changes, ...(command === 'condor_submit' && { submitted: input ?? '' }) };
+  }
+
+  /** From now on no text from outside shows the logins of the commands. Others renew them. */
+  async #rememberLogins(signal: AbortSignal): Promise<void> {
+    const known = Object.entries(this.#environment).flatMap(([name, path]) => {
+      const isDirectory = loginDirectory.test(name);
+      const isLogin = isAbsolute(path) && (isDirectory || loginFile.test(name));
+      return isLogin ? [lookAt(path, isDirectory, this.#clock)] : [];
+    });
+    if (known.length === 0) return;
+    const all = Promise.all(known).then(() => undefined);
+    await within(this.#clock, patience, all, signal);
   }
 
   #started(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {

@@ -13,7 +13,7 @@ import { beginningFromOutside } from '../../util/beginning.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Ownership, Parted } from './owners.ts';
 import type { HTCondorSchedd } from './schedd.ts';
-import { type Job, jobOf, marks } from './marks.ts';
+import { type Job, jobOf, marks, strangerOf } from './marks.ts';
 import { jobAttributes } from './state/types.ts';
 
 /** Attributes that thresher asks for each job that it follows. */
@@ -61,15 +61,30 @@ export async function sparing<One>(
   }
 }
 
-/** Jobs in the queue of the schedd with our marks, whosever they are, by a further constraint. @throws HTCondorError */
+/**
+ * Jobs in the queue of the schedd with our marks, whosever they are, by a further constraint. Little is kept of those that are of other users, by
+ * what is known of thresher: `owners.part` says it for certain.
+ * @param confirmed `cluster.proc` of jobs that are ours whosever they are
+ * @throws HTCondorError
+ */
 export async function inQueue(
   schedd: HTCondorSchedd,
   constraint: string,
   signal: AbortSignal,
   attributes: readonly string[] = followed,
+  confirmed: ReadonlySet<string> = new Set(),
 ): Promise<readonly Job[]> {
-  const ask = (which: string, some: readonly string[]) =>
-    schedd.client.queueAs((ad) => jobOf(ad, true) ?? unnamed(schedd), which, some, signal);
+  const read = (ad: Ad) => {
+    const job = jobOf(ad, true) ?? unnamed(schedd);
+    return schedd.owners.isOther(job) && !confirmed.has(jobIdText(job.id)) ? strangerOf(job) : job;
+  };
+  let isAgain = false;
+  const ask = async (which: string, some: readonly string[]) => {
+    // Jobs that were too many may be those of others: who thresher is has to be known to tell.
+    if (isAgain) await schedd.owners.now(signal);
+    isAgain = true;
+    return schedd.client.queueAs(read, which, some, signal);
+  };
   return sparing(`${schedd.mine} && (${constraint})`, attributes, ask, ({ id }) => jobIdText(id));
 }
 
@@ -110,16 +125,18 @@ export async function queuedOf(
   attributes: readonly string[] = followed,
 ): Promise<Parted<Job>> {
   const constraint = `${whereConfirmed(workers)} && ${which}`;
-  const jobs = await inQueue(schedd, constraint, signal, [...new Set([...attributes, 'Owner'])]);
+  const asked = [...new Set([...attributes, 'Owner'])];
+  const confirmed = new Set(workers.flatMap(({ handle }) => handle?.batchID ?? []));
+  const jobs = await inQueue(schedd, constraint, signal, asked, confirmed);
   const marked = await withWorkers(schedd, jobs, { where: 'queue', constraint, workers }, signal);
   // A schedd that was set up anew gives a number again, to the job of another worker.
   const ids = new Set(workers.map(({ workerId }) => workerId));
-  const asked = marked.filter(({ workerId }) => workerId === undefined || ids.has(workerId));
-  return partedFor(schedd, workers, asked, signal);
+  const theirs = marked.filter(({ workerId }) => workerId === undefined || ids.has(workerId));
+  return partedFor(schedd, workers, theirs, signal);
 }
 
 /** The number of a job is the word of `condor_submit`, so the job that a worker was confirmed with is ours, whosever it is. */
-export async function partedFor<J extends Pick<Job, 'id' | 'owner' | 'workerId'>>(
+export async function partedFor<J extends Pick<Job, 'id' | 'owner' | 'workerId' | 'isStranger'>>(
   { owners }: Pick<HTCondorSchedd, 'owners'>,
   workers: readonly Confirmed[],
   jobs: readonly J[],
@@ -232,10 +249,15 @@ export async function lookUp(
   const unsaid = new Map<number, WorkerError>();
   const add = ({ ours, others }: Parted<Job>, some: readonly Confirmed[]) => {
     for (const job of ours) {
-      if (job.workerId !== undefined) found.set(job.workerId, [...(found.get(job.workerId) ?? []), job]);
+      if (job.workerId === undefined) continue;
+      const known = found.get(job.workerId);
+      if (known === undefined) found.set(job.workerId, [job]);
+      else known.push(job);
     }
+    // One user may have very many jobs, and give all of them the marks of these workers.
+    const disputing = Map.groupBy(others, ({ workerId }) => workerId);
     for (const worker of some) {
-      const error = disputed(schedd, worker, others);
+      const error = disputed(schedd, worker, disputing.get(worker.workerId) ?? []);
       if (error !== undefined) unsaid.set(worker.workerId, error);
     }
   };
@@ -296,9 +318,12 @@ async function inHistory(
   const workerIds = workers.map(({ workerId }) => workerId);
   const constraint = `${whereWorkers(workerIds)} && ${which}`;
   const limit = workers.length;
-  const ask = (which: string, some: readonly string[]) => schedd.client.history(which, some, limit, signal);
-  const ads = await sparing(`${schedd.mine} && ${constraint}`, followed, ask, idTextOf);
-  const jobs = ads.flatMap((ad) => jobOf(ad, false) ?? []);
+  // What is no job counts, too: it takes the place of one.
+  const read = (ad: Ad) => ({ id: idTextOf(ad), job: jobOf(ad, false) });
+  const ask = (which: string, some: readonly string[]) =>
+    schedd.client.historyAs(read, which, some, limit, signal);
+  const ads = await sparing(`${schedd.mine} && ${constraint}`, followed, ask, ({ id }) => id);
+  const jobs = ads.flatMap(({ job }) => job ?? []);
   const marked = await withWorkers(schedd, jobs, { where: 'history', constraint, workers }, signal);
   return { jobs: await partedFor(schedd, workers, marked, signal), isWhole: ads.length < limit };
 }

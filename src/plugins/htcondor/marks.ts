@@ -3,6 +3,7 @@ import type { JobId } from '../../clients/htcondor/classad.ts';
 import { markedId, type MarkedWorker, markedWorker } from '../../worker/marked.ts';
 import type { Worker } from '../../worker/worker.ts';
 import { gridEndpoint } from './place/grid-endpoint.ts';
+import { keptText, longestShown } from './state/job-state.ts';
 import type { JobAd } from './state/types.ts';
 
 /** Attributes that say whose a job is. `harvesterWorkerID` is Harvester's own, a string there, too. */
@@ -45,6 +46,8 @@ export interface Job {
   readonly ad: JobAd;
   /** It is in the queue, and not in the history alone. */
   readonly queued: boolean;
+  /** It is of a user who is not thresher, and is kept without what is shown of jobs of ours. */
+  readonly isStranger?: true;
 }
 
 /** Columns of 64 bits, and dates of JavaScript, take all of these. */
@@ -83,14 +86,19 @@ const types: Readonly<Record<keyof JobAd, 'number' | 'string' | 'boolean'>> = {
 
 const typed = Object.entries(types);
 
-/** @returns undefined for what is no job at all. What has another type than it should is left out: an expression is no number, and no half is. */
+/**
+ * @returns undefined for what is no job at all. What has another type than it should is left out: an expression is no number, and no half is. Of
+ * a reason its beginning is kept: users can make it as long as they like.
+ */
 export function jobOf(raw: Ad, queued: boolean): Job | undefined {
   const { ClusterId: cluster, ProcId: proc } = raw;
   if (!isNumber(cluster) || !isNumber(proc)) return undefined;
   const ad: Record<string, unknown> = {};
   for (const [key, type] of typed) {
     const value = raw[key];
-    if (type === 'number' ? isNumber(value) : typeof value === type) ad[key] = value;
+    if (typeof value === 'string' && value.length > longestShown) {
+      if (type === 'string') ad[key] = keptText(value);
+    } else if (type === 'number' ? isNumber(value) : typeof value === type) ad[key] = value;
   }
   const workerId = markedId(raw[marks.worker]);
   const { queue, config, ce, identity } = marks;
@@ -109,7 +117,16 @@ export function jobOf(raw: Ad, queued: boolean): Job | undefined {
   };
 }
 
-const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
+/** As much of a job of another user as says that there is one: he may have very many, with very long texts. */
+export function strangerOf({ id, workerId, owner, queued, ad: { JobStatus } }: Job): Job {
+  const nothing = { queue: undefined, configId: undefined, ce: undefined, queuedAt: undefined };
+  const ad = JobStatus === undefined ? {} : { JobStatus };
+  return { ...nothing, id, workerId, owner, identity: undefined, ad, queued, isStranger: true };
+}
+
+/** No mark, and no name of a user, is longer than what is shown. */
+const textOf = (value: unknown) =>
+  typeof value === 'string' && value.length <= longestShown ? value : undefined;
 const numberOf = (value: unknown) => (isNumber(value) ? value : undefined);
 
 /** Undefined where it does not fit the job's own mark: an edited copy must not be taken for the worker. */

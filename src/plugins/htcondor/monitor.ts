@@ -243,7 +243,7 @@ export class HTCondorMonitor implements Monitor {
     this.#count(jobs.values());
     for (const [id, { workerId = 0 }] of left ?? []) {
       if (jobs.has(workerId)) continue;
-      const verdict = this.#verdicts.get(id);
+      const verdict = this.#verdictOf(id, workerId);
       if (verdict === undefined) sink.gone(workerId);
       else this.#tell(sink, verdict);
     }
@@ -286,12 +286,15 @@ export class HTCondorMonitor implements Monitor {
       const facts = { code: first.why.code, workers: late.length, workerIds, reason: first.why.message };
       daemon.log.warn('removed jobs are still in the queue', facts);
     }
-    const again = queued.filter((job) => schedd.removals.isToRepeat(job, now));
+    const moment = { now, monotonic: daemon.clock.monotonic() };
+    const again = queued.filter((job) => schedd.removals.isToRepeat(job, moment));
     try {
       for (const [reason, jobs] of Map.groupBy(again, (job) => removalReasonOf(job, 'removed before')))
         for (const some of portions(jobs)) {
           const constraint = `${schedd.mine} && JobStatus == 5 && LastJobStatus == 3 && (${whereJobs(some.map(({ id }) => id))})`;
-          await schedd.client.act('remove', constraint, reason, signal);
+          await schedd.removals.remove(some, daemon.clock.monotonic(), () =>
+            schedd.client.act('remove', constraint, reason, signal),
+          );
         }
     } catch (error) {
       // The look goes on: it is about all jobs.
@@ -310,9 +313,14 @@ export class HTCondorMonitor implements Monitor {
 
   /** Of a job that was given up and was removed, the verdict counts: HTCondor tells of the removal alone. */
   #judged({ id }: Job, observation: Observation): Observation {
-    return (
-      (observation.status === 'cancelled' ? this.#verdicts.get(jobIdText(id)) : undefined) ?? observation
-    );
+    if (observation.status !== 'cancelled') return observation;
+    return this.#verdictOf(jobIdText(id), observation.workerId) ?? observation;
+  }
+
+  /** A schedd that began anew gives a number again: what is said of its first job is nothing of that of another worker. */
+  #verdictOf(id: string, workerId: number): Observation | undefined {
+    const verdict = this.#verdicts.get(id);
+    return verdict?.workerId === workerId ? verdict : undefined;
   }
 
   /** A job whose end the log told, though the schedd has forgotten it. */

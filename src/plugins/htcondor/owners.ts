@@ -89,15 +89,23 @@ export class Owners {
     return this.#unanswered;
   }
 
+  /** Whether a job is of another user, by what is known now: to be asked while jobs come that are too many to be kept. */
+  isOther({ id, owner = '' }: Pick<Job, 'id' | 'owner'>): boolean {
+    const isNamed = this.#answer === 'user' && owner !== '';
+    return isNamed && !this.#known.has(nameOf(owner)) && !this.#parts.fresh.has(jobIdText(id));
+  }
+
   /** @throws ThresherError `htcondor-owners-file`: without the users that thresher was, its own jobs would be those of others */
-  async part<J extends Pick<Job, 'id' | 'owner'>>(
+  async part<J extends Pick<Job, 'id' | 'owner' | 'isStranger'>>(
     jobs: readonly J[],
     signal: AbortSignal,
   ): Promise<Parted<J>> {
     await this.#recall();
     for (const { id, owner = '' } of jobs)
       if (owner !== '' && this.#parts.fresh.has(jobIdText(id))) this.#known.add(nameOf(owner));
-    const isKnown = ({ owner = '' }: Pick<Job, 'owner'>) => this.#known.has(nameOf(owner));
+    // Of a stranger nothing was kept: whoever thresher is now, the next look tells more.
+    const isKnown = ({ owner = '', isStranger }: Pick<Job, 'owner' | 'isStranger'>) =>
+      isStranger !== true && this.#known.has(nameOf(owner));
     if (!jobs.every(isKnown)) await this.#ask(signal);
     await this.#keep();
     if (this.#answer === 'unauthenticated') return { ours: jobs, others: [] };

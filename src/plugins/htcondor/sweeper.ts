@@ -285,11 +285,14 @@ export class HTCondorSweeper implements Sweeper {
   async #act(jobs: readonly Job[], signal: AbortSignal): Promise<void> {
     const { schedd } = this.#parts;
     // One that was held while it was removed is removed further, and asked seldom: its CE has refused it just now.
-    const now = this.#parts.daemon.clock.now();
-    const fresh = jobs.filter((job) => !isRemoved(job.ad) || schedd.removals.isToRepeat(job, now));
+    const { clock } = this.#parts.daemon;
+    const moment = { now: clock.now(), monotonic: clock.monotonic() };
+    const fresh = jobs.filter((job) => !isRemoved(job.ad) || schedd.removals.isToRepeat(job, moment));
     for (const [reason, some] of Map.groupBy(fresh, (job) => removalReasonOf(job, 'ended by thresher'))) {
       const ids: JobId[] = some.map(({ id }) => id);
-      await schedd.client.act('remove', `${schedd.mine} && (${whereJobs(ids)})`, reason, signal);
+      await schedd.removals.remove(some, clock.monotonic(), () =>
+        schedd.client.act('remove', `${schedd.mine} && (${whereJobs(ids)})`, reason, signal),
+      );
     }
   }
 

@@ -111,6 +111,13 @@ describe('a program that makes a credential', () => {
     expect(await echoed).to.equal('sh ended with exit status 1: wrong: (hidden)');
   });
 
+  it('hole 3: shows no line of a key, the short last one neither', async () => {
+    const key =
+      '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAbCd12==\n-----END PRIVATE KEY-----';
+    const said = await complaint(sh(`printf '%s\\n' 'got this:' '${key}' 'which is none' >&2; exit 1`));
+    expect(said).to.equal('sh ended with exit status 1: got this:; (hidden); which is none');
+  });
+
   it('is killed at its limit with everything it started', async () => {
     const clock = new ManualClock();
     const pidFile = join(temporaryDirectory(), 'pid');

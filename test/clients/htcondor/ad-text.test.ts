@@ -59,6 +59,19 @@ describe('ads in the text of HTCondor', () => {
     expect(push).to.throw(SyntaxError, 'an ad has more than');
   });
 
+  it('hole 8: an ad has some thousands of attributes at most: very many short ones would hold up everything else', () => {
+    const ad = (attributes: number) => Array.from({ length: attributes }, (_, at) => `a${at}=\n`).join('');
+    expect(parseAds(ad(5000))[0]?.size).to.equal(5000);
+    expect(() => new AdTexts().push(ad(5001))).to.throw(SyntaxError, 'more than 5000 attributes');
+  });
+
+  it('hole 8: an ad that comes in pieces of one character is looked at once', () => {
+    const value = 'x'.repeat(1_000_000);
+    const reader = new AdTexts();
+    const found = Array.from(`A = ${value}\n\n`).flatMap((piece) => reader.push(piece));
+    expect(found).to.deep.equal([new Map([['a', value]])]);
+  });
+
   it('an ad without the empty line after it is not complete', () => {
     for (let length = 1; length < text.length - 1; length++) {
       const reader = new AdTexts();

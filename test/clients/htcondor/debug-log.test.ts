@@ -20,6 +20,16 @@ describe('hole 3: what the commands of HTCondor say with --debug', () => {
     ]);
   });
 
+  it('is logged without any line of a key', () => {
+    const lines = Array.from(
+      { length: 30 },
+      (_, at) => `line${at}${'MIIEvQIBADANBgkqhkiG9w0BAQ'.slice(at % 9)}`,
+    );
+    const key = `-----BEGIN PRIVATE KEY-----\n${lines.join('\n')}\nAB==\n-----END PRIVATE KEY-----`;
+    expect(logged(`SSL: got\n${key}\nend`)).to.equal('SSL: got\n(hidden)\nend');
+    expect(logged(`SSL: got\n${key.slice(40)}\nend`)).to.equal('(hidden)\nend');
+  });
+
   it('is cut to its end, where a secret that was cut shows no rest', () => {
     rememberSecret('f00ba4-secret-of-the-schedd-with-a-long-tail');
     const rest = Array.from({ length: 160 }, () => 'x'.repeat(49)).join('\n');

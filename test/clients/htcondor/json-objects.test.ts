@@ -36,8 +36,8 @@ describe('a list of ads as it arrives', () => {
 
   it('hole 8: has no ad without end, and a text no such line', () => {
     const endless = 'x'.repeat(5_000_000);
-    expect(() => new JsonObjects().push(`[{"a":"${endless}`)).to.throw(SyntaxError, 'more than 4194304');
-    expect(() => new Lines().push(endless)).to.throw(SyntaxError, 'more than 4194304');
+    expect(() => new JsonObjects().push(`[{"a":"${endless}`)).to.throw(SyntaxError, 'more than 2097152');
+    expect(() => new Lines().push(endless)).to.throw(SyntaxError, 'more than 2097152');
     expect(new Lines().push(`${endless}\n`)).to.deep.equal([endless]);
   });
 
@@ -57,6 +57,22 @@ describe('a list of ads as it arrives', () => {
     }
     const attributes = Array.from({ length: 60_000 }, (_, at) => `"k${at}":1`);
     expect(() => new JsonObjects().push(`[{${attributes.join(',')}}]`)).to.throw(SyntaxError, 'attributes');
+  });
+
+  it('hole 8: has no ad of more than 2 MB, however it is cut, and none with more than 5,000 attributes', () => {
+    const long = `[{"a":"${'x'.repeat(2_100_000)}"}]`;
+    expect(() => new JsonObjects().push(long)).to.throw(SyntaxError, 'more than 2097152 characters');
+    const ad = (attributes: number) =>
+      `[{${Array.from({ length: attributes }, (_, at) => `"k${at}":1`).join(',')}}]`;
+    expect(Object.keys(new JsonObjects().push(ad(5000))[0] ?? {})).to.have.length(5000);
+    expect(() => new JsonObjects().push(ad(5002))).to.throw(SyntaxError, 'more than 5000 attributes');
+  });
+
+  it('hole 8: is looked at once where it comes in pieces of one character', () => {
+    const value = '\\"x'.repeat(350_000);
+    const objects = new JsonObjects();
+    const found = Array.from(JSON.stringify([{ value }])).flatMap((piece) => objects.push(piece));
+    expect(found).to.deep.equal([{ value }]);
   });
 
   it('is nothing else than a list of objects', () => {

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/util/clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 describe('the limits that a negotiator counts', () => {
-  it('are read whole, also where jobs name so many that they take megabytes', async () => {
+  it('hole 8: are those that are asked about, also where jobs name so many others that they take megabytes', async () => {
     const toolDirectory = temporaryDirectory();
     const tool = join(toolDirectory, 'condor_userprio');
     writeFileSync(
@@ -20,10 +20,13 @@ printf 'ConcurrencyLimit_large_render = 3'
     );
     chmodSync(tool, 0o755);
     const pool = new PoolClient({ place: { toolDirectory }, clock: systemClock, environment: process.env });
-    const used = await pool.limitsInUse('n', new AbortController().signal);
-    expect([used.size, used.get('slate'), used.get('a_name_of_its_own_49999')]).to.deep.equal([
-      50_002, 2.5, 1,
+    const names = new Set(['slate', 'a_name_of_its_own_49999', 'large_render', 'unused']);
+    const used = await pool.limitsInUse('n', names, new AbortController().signal);
+    // The last one is a line without an end.
+    expect([...used]).to.deep.equal([
+      ['slate', 2.5],
+      ['a_name_of_its_own_49999', 1],
+      ['large_render', 3],
     ]);
-    expect(used.get('large_render'), 'a line without an end').to.equal(3);
   });
 });

@@ -39,6 +39,27 @@ describe('rows of values of jobs', () => {
     }
   });
 
+  it('hole 8: are cut into no more values than a row has, where one of them is nothing but tabs', () => {
+    const rows = new Rows(['ClusterId', 'RequestFoo']);
+    const text = written(rows.fields, [['1', '\t'.repeat(2_000_000)]]);
+    const cuts: number[] = [];
+    const strings = String.prototype as unknown as {
+      split: (this: string, ...how: unknown[]) => string[];
+    };
+    const { split } = strings;
+    strings.split = function (...how) {
+      const parts = split.apply(this, how);
+      cuts.push(parts.length);
+      return parts;
+    };
+    try {
+      expect(rows.push(text)).to.deep.equal([undefined]);
+    } finally {
+      strings.split = split;
+    }
+    expect(Math.max(...cuts)).to.equal(5);
+  });
+
   it('are not whole without the end of the last, and nothing else stands among them', () => {
     const rows = new Rows(['ClusterId']);
     expect(rows.push(`${rows.fields[0] ?? ''}\t1\n`)).to.deep.equal([]);

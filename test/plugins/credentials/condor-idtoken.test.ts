@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { CondorTokenCredManager } from '../../../src/plugins/credentials/condor-idtoken/index.ts';
 import type { Clock } from '../../../src/util/clock.ts';
+import { fromOutside } from '../../../src/util/own-secrets.ts';
 import { inspected, makeManager, mistakes, renewed } from '../../support/credential-manager.ts';
 import { makeJwt } from '../../support/credentials.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -50,6 +51,17 @@ describe('CondorTokenCredManager', () => {
       [at('rubbish'), 'credential-wrong'],
       [at('several'), 'a@pool', 2_000_000],
     ]);
+  });
+
+  it('hole 3: has no token of the directory shown by a server that repeats it', async () => {
+    const tokens = Array.from({ length: 3 }, (_, at) =>
+      makeJwt({ sub: `own${at}@pool`, iss: 'pool', exp: 4e9 }),
+    );
+    put('several', tokens.slice(1).join('\n'));
+    put('one', tokens[0] ?? '');
+    await renewed(manager());
+    for (const token of tokens)
+      expect(fromOutside(`bad ${Buffer.from(token).toString('base64')}`)).to.equal('bad (hidden)');
   });
 
   it('names the line that is no token, and the directory that is missing', async () => {

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { readToken } from '../../../src/clients/credentials/jwt.ts';
 import { IamTokenCredManager } from '../../../src/plugins/credentials/iam-token/index.ts';
 import type { Clock } from '../../../src/util/clock.ts';
+import { fromOutside } from '../../../src/util/own-secrets.ts';
 import { freePort } from '../../env/kubernetes/ports.ts';
 import {
   inspected,
@@ -160,6 +161,14 @@ describe('IamTokenCredManager', () => {
     expect(await renewed(own)).to.deep.equal(['unchanged']);
     await clock.advance(20_000);
     expect(await renewed(own)).to.deep.equal(['renewed']);
+  });
+
+  it('hole 3: has a token that an earlier daemon got shown by no server that repeats it', async () => {
+    const seconds = Math.floor(Date.now() / 1000);
+    const found = makeJwt({ sub: 'pilot', iat: seconds, nbf: seconds, exp: seconds + 86_400 });
+    writeFileSync(join(out, md5(ce)), found, { mode: 0o600 });
+    expect(await renewed(manager())).to.deep.equal(['unchanged']);
+    expect(fromOutside(`bad ${Buffer.from(found).toString('base64')}`)).to.equal('bad (hidden)');
   });
 
   it('shows its secret in a header where that is wanted, and asks an endpoint that is named', async () => {

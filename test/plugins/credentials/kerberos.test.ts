@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { KerberosCredManager } from '../../../src/plugins/credentials/kerberos/index.ts';
 import type { Clock } from '../../../src/util/clock.ts';
+import { fromOutside } from '../../../src/util/own-secrets.ts';
 import { kadmin, user } from '../../env/kerberos/kdc.ts';
 import { facts, makeManager, mistakes, renewed, warnings } from '../../support/credential-manager.ts';
 import { type Kdc, ownKdc } from '../../support/kdc.ts';
@@ -108,6 +109,8 @@ describe('KerberosCredManager', () => {
       const said = await failing({ keytab: undefined, passwordFile });
       expect(said).to.match(/^credential-tool: kinit ended with exit status 1: .*Password incorrect/);
       expect(said).to.not.contain('not the password');
+      const repeated = `bad ${Buffer.from('not the password').toString('base64')}`;
+      expect(fromOutside(repeated)).to.equal('bad (hidden)');
       writeFileSync(passwordFile, '\n');
       expect(await failing({ keytab: undefined, passwordFile })).to.match(
         /^credential-wrong: .* has no password in its first line$/,

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { whereJobs } from '../../../src/clients/htcondor/classad.ts';
+import { longestAd } from '../../../src/clients/htcondor/ad-text.ts';
+import { whereJobs, whereShort } from '../../../src/clients/htcondor/classad.ts';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import {
+  followed,
   halfReason,
   inQueue,
   lookUp,
@@ -62,7 +64,7 @@ describe('jobs of which one has values of megabytes', () => {
       }));
       return ads.flatMap((ad) => read(ad) ?? []);
     };
-    return { mine: 'mine', client: { queueAs } } as unknown as HTCondorSchedd;
+    return { mine: 'mine', client: { queueAs }, owners: anyOwner } as unknown as HTCondorSchedd;
   }
 
   beforeEach(() => {
@@ -79,6 +81,55 @@ describe('jobs of which one has values of megabytes', () => {
     }
     expect(asked).to.have.length(6);
     for (const { constraint } of asked) expect(constraint).to.match(/^\(?mine && /);
+  });
+
+  it('hole 8: and which are told of without those are short enough together, as JSON writes them', () => {
+    const [, most] = />\s*(\d+)/.exec(whereShort(['A'])) ?? [];
+    const attributes = [...followed, marks.identity];
+    const names = attributes.join('"": ,').length;
+    expect(attributes.length * 2 * Number(most) + names).to.be.below(longestAd);
+  });
+
+  it('hole 8: take up little where they are of others: of those nothing is kept but that there is one', async () => {
+    const HoldReason = 'x'.repeat(120_000);
+    const text = { HoldReason, [marks.queue]: 'Q', [marks.worker]: '1', JobStatus: 5, ProcId: 0 };
+    const ads = ['pilot', 'mallory', 'mallory'].map((Owner, at) => ({ ...text, ClusterId: at + 1, Owner }));
+    const queueAs = async (read: (ad: Ad) => unknown) => ads.map(read);
+    const isOther = ({ owner }: { readonly owner: string | undefined }) => owner === 'mallory';
+    const part = async <J>(jobs: readonly J[]) => ({ ours: [], others: jobs });
+    const owners = { ...anyOwner, isOther, part };
+    const schedd = { mine: 'true', client: { queueAs }, owners, submissionHost: 'S' } as never;
+    const [ours, other] = await inQueue(schedd, 'true', signal);
+    expect([ours?.queue, ours?.ad.HoldReason]).to.deep.equal(['Q', HoldReason.slice(0, 1000)]);
+    expect(JSON.parse(JSON.stringify(other))).to.deep.equal({
+      id: { cluster: 2, proc: 0 },
+      workerId: 1,
+      owner: 'mallory',
+      ad: { JobStatus: 5 },
+      queued: true,
+      isStranger: true,
+    });
+    // The number of a job is the word of condor_submit: the one that was confirmed with it is ours.
+    const confirmed = workerOf(1, { handle: { batchID: '3.0', submissionHost: 'S' } });
+    const found = await queuedOf(schedd, [confirmed], 'true', signal);
+    expect(found.ours.map(({ queue, id }) => [id.cluster, queue])).to.deep.equal([[3, 'Q']]);
+  });
+
+  it('hole 8: are asked for again, where they were too many, with the knowledge who thresher is', async () => {
+    const steps: string[] = [];
+    const queueAs = async () => {
+      steps.push('queue');
+      if (steps.length === 1)
+        throw new HTCondorError({ code: 'condor-answer', message: 'too many', maybeDone: false });
+      return [];
+    };
+    const now: Owners['now'] = async () => {
+      steps.push('owners');
+      return { where: 'true', unanswered: undefined };
+    };
+    const schedd = { mine: 'true', client: { queueAs }, owners: { ...anyOwner, now } } as never;
+    expect(await inQueue(schedd, 'true', signal)).to.deep.equal([]);
+    expect(steps).to.deep.equal(['queue', 'owners', 'queue', 'owners', 'queue']);
   });
 
   it('are unknown where the schedd does not answer', async () => {
@@ -124,9 +175,9 @@ describe('jobs whose mark is an expression', () => {
         ask('queue');
         return among(queued, constraint).map(adOf).map(read);
       },
-      history: async (constraint: string, _: unknown, limit: number) => {
+      historyAs: async (read: (ad: object) => unknown, constraint: string, _: unknown, limit: number) => {
         ask('history');
-        return among(ended, constraint).slice(0, limit).map(adOf);
+        return among(ended, constraint).slice(0, limit).map(adOf).map(read);
       },
       evaluated: async (where: string, constraint: string, _: unknown, limit: number) => {
         ask(`values of the ${where}`);
@@ -209,9 +260,9 @@ describe('jobs whose mark is an expression', () => {
   it('hole 8: end the questions also where no ad of an answer can be read', async () => {
     const schedd = scheddOf({});
     Object.assign((schedd as { client: object }).client, {
-      history: async () => {
+      historyAs: async (read: (ad: object) => unknown) => {
         asked.push('history');
-        return asked.length > 100 ? [] : [{ [marks.worker]: expression }, {}];
+        return asked.length > 100 ? [] : [{ [marks.worker]: expression }, {}].map(read);
       },
     });
     const { unsaid } = await lookUp(schedd, [workerOf(12), workerOf(13)], signal, { history: true });
@@ -239,7 +290,7 @@ describe('jobs of other users that have the marks of workers', () => {
   function scheddOf({ queued = [], ended = [] }: { queued?: object[]; ended?: ReturnType<typeof job>[] }) {
     const client = {
       queueAs: async (read: (ad: object) => unknown) => queued.map(read),
-      history: async (constraint: string, _: unknown, limit: number) => {
+      historyAs: async (read: (ad: object) => unknown, constraint: string, _: unknown, limit: number) => {
         limits.push(limit);
         const names = (list: string | undefined, mark: string) =>
           list !== undefined && (mark === random || list.includes(`"${mark}"`));
@@ -257,7 +308,8 @@ describe('jobs of other users that have the marks of workers', () => {
           (ad as { RemoveReason?: string }).RemoveReason === halfReason &&
           !constraint.includes(`(ClusterId == ${ClusterId} `);
         const withoutHalves = constraint.includes('regexp(');
-        return ended.filter((one) => isAsked(one) && !(withoutHalves && isHalf(one))).slice(0, limit);
+        const found = ended.filter((one) => isAsked(one) && !(withoutHalves && isHalf(one)));
+        return found.slice(0, limit).map(read);
       },
       evaluated: async () => [],
     };
@@ -403,7 +455,7 @@ describe('the job that a worker was confirmed with', () => {
     const client = {
       queueAs: async (read: (ad: Ad) => unknown, constraint: string) =>
         isAsked(constraint) ? [read({ ProcId: 0, ClusterId: 7, JobStatus: 2, Owner: 'pilot', ...ad })] : [],
-      history: async () => [],
+      historyAs: async () => [],
       evaluated: async () => values,
     };
     return { client, mine: 'true', owners: anyOwner, submissionHost: 'S' } as never;

@@ -52,6 +52,7 @@ describe('the monitor of HTCondor', () => {
     Object.assign(schedd.client, {
       queueAs: async (read: (ad: object) => unknown) => queue.map(read),
       history: async () => ended,
+      historyAs: async (read: (ad: object) => unknown) => ended.map(read),
       whoAmI: async () => 'pilot@pool.test',
       jobQueue: async () => {
         if (birth > 0) return { birth, started: 1 };
@@ -310,7 +311,7 @@ describe('the monitor of HTCondor', () => {
     await look();
     const refuses = async () =>
       Promise.reject(new HTCondorError({ code: 'condor-timeout', message: 'no answer', maybeDone: false }));
-    Object.assign(schedd.client, { history: refuses });
+    Object.assign(schedd.client, { history: refuses, historyAs: refuses });
     const workers = [
       workerOf(1, { handle: { batchID: '7.0' } }),
       workerOf(2, { handle: { batchID: '8.0' } }),
@@ -371,8 +372,138 @@ describe('the monitor of HTCondor', () => {
       /^remove .*JobStatus == 5 && LastJobStatus == 3 && \(\(ClusterId == 7 && ProcId >= 0 && ProcId <= 0\)\)$/,
     );
     isRefused = true;
+    await clock.advance(600_000);
     await look();
     expect(troubles).to.deep.equal([]);
     expect(log.lines.at(-1)?.message).to.contain('could not be removed further');
+  });
+
+  describe('and of jobs that were held while they were removed', () => {
+    const many = () => {
+      // Every second one, so that no range has them all: they take more than one command.
+      queue = Array.from({ length: 2000 }, (_, nth) =>
+        job(2 * nth, { JobStatus: held, LastJobStatus: removed }),
+      );
+    };
+    const failing = (maybeDone: boolean) => {
+      onAct = () => {
+        throw new HTCondorError({ code: 'condor-failed', message: 'no answer', maybeDone });
+      };
+    };
+
+    it('removes again at the next look those whose condor_rm did not start', async () => {
+      queue = [job(0, { JobStatus: held, LastJobStatus: removed })];
+      await look();
+      await clock.advance(600_000);
+      failing(false);
+      await look();
+      await clock.advance(60_000);
+      onAct = () => undefined;
+      await look();
+      await look();
+      expect(acted).to.have.length(2);
+    });
+
+    it('waits ten minutes with those whose condor_rm may have been done, and not with those of commands after it', async () => {
+      many();
+      await look();
+      await clock.advance(600_000);
+      failing(true);
+      await look();
+      expect(acted).to.have.length(1);
+      const [first] = acted;
+      onAct = () => undefined;
+      await look();
+      expect(acted.length).to.be.above(1);
+      expect(acted.slice(1)).not.to.include(first);
+      const begun = acted.length;
+      await look();
+      expect(acted).to.have.length(begun);
+      await clock.advance(600_000);
+      await look();
+      expect(acted.slice(begun)).to.include(first);
+    });
+
+    for (const skew of [-3600, 3600])
+      it(`gives one that is held only now, long after its removal, ten minutes from then, by a clock of its schedd that is ${skew} s off`, async () => {
+        const one = (JobStatus: number, LastJobStatus: number) => {
+          queue = [job(0, { JobStatus, LastJobStatus, EnteredCurrentStatus: seconds() + skew })];
+        };
+        one(held, removed);
+        await look();
+        await clock.advance(4_000_000);
+        onAct = () => {
+          one(removed, held);
+        };
+        await look();
+        const begun = acted.length;
+        expect(begun).to.be.above(0);
+        await clock.advance(700_000);
+        await look();
+        one(held, removed);
+        await look();
+        await clock.advance(590_000);
+        await look();
+        expect(acted).to.have.length(begun);
+        await clock.advance(10_000);
+        await look();
+        expect(acted).to.have.length(begun + 1);
+      });
+  });
+
+  for (const [where, skew] of [
+    ['behind', -3600],
+    ['right', 0],
+    ['ahead', 3600],
+  ] as const)
+    it(`removes a job that is held again after each removal every ten minutes, also where the clock of its schedd is ${where}`, async () => {
+      const holds = () => {
+        queue = [job(0, { JobStatus: held, LastJobStatus: removed, EnteredCurrentStatus: seconds() + skew })];
+      };
+      holds();
+      onAct = holds;
+      const removals: number[] = [];
+      for (let minute = 0; minute <= 40; minute++) {
+        const before = acted.length;
+        await look();
+        if (acted.length > before) removals.push(minute);
+        await clock.advance(60_000);
+      }
+      // Whether it was held long before the first look, the clock of the schedd alone can say.
+      expect(removals).to.deep.equal(skew < 0 ? [0, 10, 20, 30, 40] : [10, 20, 30, 40]);
+    });
+
+  it('takes a verdict for that of the worker it was given to, and not for that of another one whose job has the number now', async () => {
+    const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };
+    queue = [job(0, { ...mark, JobStatus: held, EnteredCurrentStatus: seconds() - 9e6 })];
+    onAct = () => {
+      queue = [job(0, { ...mark, JobStatus: removed, LastJobStatus: held })];
+    };
+    await look();
+    const ofAnother = { ...mark, [marks.worker]: '9' };
+    queue = [job(0, { ...ofAnother, JobStatus: 2 })];
+    await look();
+    seen = [];
+    // Its end is in no history.
+    queue = [];
+    await look();
+    expect(seen).to.deep.equal(['9 gone']);
+  });
+
+  it('judges an end of a job by no verdict of another worker whose job had the number', async () => {
+    const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };
+    queue = [job(0, { ...mark, JobStatus: held, EnteredCurrentStatus: seconds() - 9e6 })];
+    onAct = () => {
+      queue = [job(0, { ...mark, JobStatus: removed, LastJobStatus: held })];
+    };
+    await look();
+    const ofAnother = { [marks.queue]: 'Q', [marks.worker]: '9' };
+    queue = [job(0, { ...ofAnother, JobStatus: 2 })];
+    await look();
+    seen = [];
+    queue = [];
+    ended = [job(0, { ...ofAnother, JobStatus: removed, RemoveReason: 'via condor_rm' })];
+    await look();
+    expect(seen).to.deep.equal(['9 cancelled htcondor-removed']);
   });
 });

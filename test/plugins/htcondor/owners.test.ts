@@ -83,6 +83,20 @@ describe('the owners of jobs with our marks', () => {
     expect(await ours(undefined, undefined)).to.deep.equal([]);
   });
 
+  it('hole 8: are not those of jobs of which little was kept, and none are others before the schedd has said who thresher is', async () => {
+    expect(owners.isOther(job(0, 'games'))).to.equal(false);
+    await ours('pilot');
+    fresh.set('7.1', undefined);
+    const others = [job(0, 'games'), job(1, 'games'), job(2, 'pilot@pool.test'), job(3, undefined)];
+    expect(others.map((one) => owners.isOther(one))).to.deep.equal([true, false, false, false]);
+    // Whose job it is has been learned since it was read.
+    const kept = { ...job(4, 'pilot'), isStranger: true as const };
+    expect(await owners.part([kept, job(5, 'pilot')], signal)).to.deep.equal({
+      ours: [job(5, 'pilot')],
+      others: [kept],
+    });
+  });
+
   it('are known after a restart, also where thresher has become another user', async () => {
     fresh.set('7.1', {});
     expect(await ours('pilot', 'mapped')).to.have.length(2);

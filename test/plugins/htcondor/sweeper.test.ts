@@ -80,7 +80,7 @@ describe('the sweeper of HTCondor', () => {
       jobs,
       mine: 'true',
       submissionHost: 'LOCAL',
-      owners,
+      owners: { ...anyOwner, ...owners },
       jobQueue,
       client: { queueAs, act: async (...[, , why]: string[]) => void reasons.push(why ?? '') },
     } as unknown as HTCondorSchedd;

@@ -1,10 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { rememberCredential } from '../../../clients/credentials/credential.ts';
 import { type FileState, outcomeOf, watchedOutcome } from '../../../clients/credentials/credential-file.ts';
 import {
   exposure,
   fileVersion,
-  readSecretFile,
+  readCredentialFile,
   replaceSecretFile,
 } from '../../../clients/credentials/files.ts';
 import { readToken } from '../../../clients/credentials/jwt.ts';
@@ -74,7 +75,7 @@ export class CondorTokenManager implements CredentialManager {
   async #look(name: string): Promise<FileState> {
     const path = join(this.#directory, name);
     try {
-      const file = await readSecretFile(path);
+      const file = await readCredentialFile(path);
       const { subject, issuer, expiresAt, notBefore, digest } = firstToEnd(file.bytes.toString('utf8'), path);
       const exposed = exposure(path, file, process.geteuid?.());
       const facts = {
@@ -106,6 +107,7 @@ export class CondorTokenManager implements CredentialManager {
       const timeLimit = this.#config.timeLimit * 1000;
       const how = { environment: this.#environment, timeLimit, clock: this.#clock, signal };
       const token = (await runTool({ command, args, ...how })).trim();
+      rememberCredential(Buffer.from(token), path);
       this.#check(token, wanted);
       await replaceSecretFile(path, this.#clock, `${token}\n`);
       return 'renewed';

@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { type FileState, inspectFile } from '../../../clients/credentials/credential-file.ts';
-import { publicFacts, readCredential } from '../../../clients/credentials/credential.ts';
-import { fileVersion, readSecretFile } from '../../../clients/credentials/files.ts';
+import { publicFacts, readCredential, rememberCredential } from '../../../clients/credentials/credential.ts';
+import { fileVersion, readCredentialFile } from '../../../clients/credentials/files.ts';
 import type { KubernetesClient } from '../../../clients/kubernetes/client.ts';
 import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
 import { objectPath } from '../../../clients/kubernetes/paths.ts';
 import { secretKeyName } from '../../../clients/kubernetes/place.ts';
 import { type Clock, isoTime } from '../../../util/clock.ts';
-import { rememberSecret } from '../../../util/own-secrets.ts';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
@@ -95,7 +94,7 @@ export class K8sSecretManager implements CredentialManager {
   async #wanted(file: string): Promise<Wanted> {
     const key = basename(file);
     try {
-      const { bytes } = await readSecretFile(file);
+      const { bytes } = await readCredentialFile(file);
       const facts = publicFacts(readCredential(bytes, file));
       const now = this.#plan.clock.now();
       if ((facts.notBefore ?? now) > now) {
@@ -107,9 +106,6 @@ export class K8sSecretManager implements CredentialManager {
         const message = `${file} ${left <= 0 ? 'has expired' : `ends in ${Math.floor(left / 1000)} s`}: it is not pushed`;
         return { kind: 'bad', key, error: { code: 'credential-unfit', message } };
       }
-      // An API server may repeat a Secret that it refuses. Certificates and keys are known by their form.
-      const text = bytes.toString('utf8');
-      if (!text.includes('-----BEGIN ')) rememberSecret(text, `pushed from ${file}`);
       return { kind: 'good', key, data: bytes.toString('base64'), facts: { name: file, ...facts } };
     } catch (error) {
       return { kind: 'bad', key, error: toReason(error) };
@@ -188,7 +184,9 @@ export class K8sSecretManager implements CredentialManager {
     }
     let facts: CredentialFacts;
     try {
-      facts = { name, ...publicFacts(readCredential(Buffer.from(content, 'base64'), name)) };
+      const bytes = Buffer.from(content, 'base64');
+      rememberCredential(bytes, name);
+      facts = { name, ...publicFacts(readCredential(bytes, name)) };
     } catch (error) {
       return { kind: 'broken', name, error: toReason(error) };
     }

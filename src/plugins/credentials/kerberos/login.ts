@@ -7,6 +7,7 @@ import {
   readSecretFile,
   type SecretFile,
 } from '../../../clients/credentials/files.ts';
+import { rememberSecret } from '../../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../../worker/errors.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { KerberosConfig } from './schema.ts';
@@ -157,6 +158,7 @@ async function keysIn(directory: string) {
 
 function passwordIn({ bytes }: SecretFile, path: string): string {
   const [password = ''] = bytes.toString('utf8').split(/\r?\n/);
+  rememberSecret(password, path);
   if (password !== '') return password;
   throw wrong(path, 'has no password in its first line');
 }

@@ -1,5 +1,5 @@
 import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
-import { longestShown } from './job-state.ts';
+import { keptText } from './job-state.ts';
 import type { JobAd } from './types.ts';
 
 type Kind = JobEvent['kind'];
@@ -86,11 +86,6 @@ export function applyEvent(ad: JobAd, event: JobEvent): JobAd {
   const apply = eventRows[event.kind]?.apply as Apply<Kind> | undefined;
   const at = event.time === undefined ? undefined : Math.floor(event.time / 1000);
   return apply?.(ad, event, at) ?? ad;
-}
-
-/** As much of a text as is shown. A copy: V8 keeps a part of a text together with the whole, here a record of up to a megabyte. */
-function keptText(text: string): string {
-  return Buffer.from(text.slice(0, longestShown)).toString();
 }
 
 function entered(ad: JobAd, JobStatus: number, at: number | undefined): JobAd {

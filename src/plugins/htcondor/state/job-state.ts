@@ -322,6 +322,11 @@ function msOf(seconds: number | undefined): number | undefined {
 /** Characters of a text of a job that its worker shows. */
 export const longestShown = 1000;
 
+/** As much of a text as is shown. A copy: V8 keeps a part of a text together with the whole, which may be megabytes. */
+export function keptText(text: string): string {
+  return Buffer.from(text.slice(0, longestShown)).toString();
+}
+
 const kept = [
   ...(['HoldReason', 'HoldReasonCode', 'HoldReasonSubCode', 'RemoveReason'] as const),
   ...(['ExitSignal', 'NumJobStarts', 'GridJobId', 'GridJobStatus'] as const),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pMap from 'p-map';
 import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
+import { beginningFromOutside } from '../../../util/beginning.ts';
 import { toReason } from '../../../worker/errors.ts';
 import type { WorkerToStart } from '../../../worker/worker.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
@@ -92,7 +93,7 @@ async function drySubmit(
     const { code, message } = toReason(error);
     const line = isHTCondorError(error) ? error.line : undefined;
     const text = line === undefined ? undefined : description.split('\n')[line - 1]?.trim();
-    const shown = text === undefined ? '' : `; that line is: ${text.slice(0, 200)}`;
+    const shown = text === undefined ? '' : `; that line is: ${beginningFromOutside(text, 200)}`;
     return [
       {
         ...place,
