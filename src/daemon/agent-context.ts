@@ -8,7 +8,7 @@ import type { Step } from '../agents/queue-runtime.ts';
 import type { WaitingBoard } from '../agents/sources/waiting-board.ts';
 import type { FactoryLimits } from '../agents/submission/factory-limits.ts';
 import type { Log } from '../plugins/contracts/index.ts';
-import type { Clock } from '../util/clock.ts';
+import type { BelievedClock, Clock } from '../util/clock.ts';
 import type { Events } from '../util/events.ts';
 
 /** Everything that the agents of one daemon are made of. Each agent's own parts name the few of them that it takes. */
@@ -18,6 +18,8 @@ export interface AgentContext {
   /** Below all ids that were given out since the start. */
   readonly idFloor: number;
   readonly clock: Clock;
+  /** For what is removed because of its age. */
+  readonly believed: BelievedClock;
   readonly random: () => number;
   readonly log: Log;
   readonly ledger: Ledger;

@@ -59,6 +59,7 @@ import { ServiceSet } from './services/service-set.ts';
 import { SourceService } from './services/source-service.ts';
 import { answerOfSource } from './source-door.ts';
 import { prepareStateDir, type StateDir } from './state-dir.ts';
+import { BelievedClock } from '../util/clock.ts';
 import { readVersion } from '../util/version.ts';
 import { wakeLoops } from './wake-loops.ts';
 import { WarningBoard } from './warning-board.ts';
@@ -392,6 +393,7 @@ export class Daemon {
     const shared = { factoryId: id, harvesterId, clock, files, random, log };
     const context = {
       ...shared,
+      believed: new BelievedClock(clock, log),
       idFloor,
       ledger: this.#ledger,
       store: this.#store,

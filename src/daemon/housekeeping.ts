@@ -90,7 +90,7 @@ export function makePruneLoop(parts: LoopParts, pruning: Pruning): void {
       progress.made();
       await pruner.pass(signal);
       // Those whose workers were deleted, now or before.
-      const now = context.clock.now();
+      const now = context.believed.now();
       await context.store.requests.prune(now - settings.sweeper.keepRows * hour, now - keyTime);
     },
   });

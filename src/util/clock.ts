@@ -1,3 +1,5 @@
+import { hour } from './duration.ts';
+
 /** The time source of every part that needs one, so that tests can hold time still. All in ms. */
 export interface Clock {
   /** Wall clock, ms UTC: for what is stored and shown. It may jump. */
@@ -78,6 +80,61 @@ export class Age {
     const byWall = now - time;
     if (this.#time !== time) this.begin(time, monotonic - Math.max(0, byWall));
     return Math.min(byWall, monotonic - this.#from);
+  }
+}
+
+/** A step of the wall clock by less than this is no jump, ms: so clocks are set right, and two readings are never of one moment. */
+const smallStep = 60_000;
+/** How long the wall clock stays ahead until it is believed, ms: one that was behind at the start of the machine, and was set right since. */
+const believedAfter = hour;
+
+/**
+ * The wall clock, for what is removed for good because of its age: it may have jumped ahead, and be set right again soon. So it is not ahead of
+ * what it was at an earlier look and what has passed since by the monotonic clock, until it has stayed ahead for an hour.
+ */
+export class BelievedClock {
+  readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly #log: { warn(message: string, facts: { readonly ahead: number }): void };
+  /** Wall clock less monotonic clock, ms, as far as it is believed. */
+  #offset: number;
+  /** The least that the wall clock was ahead of that since it jumped, ms, and since when, monotonic ms. */
+  #jump: { readonly least: number; readonly since: number } | undefined;
+
+  /** Looks at the clock for the first time. */
+  constructor(
+    clock: Pick<Clock, 'now' | 'monotonic'>,
+    log: { warn(message: string, facts: { readonly ahead: number }): void },
+  ) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#offset = clock.now() - clock.monotonic();
+  }
+
+  /** ms UTC */
+  now(): number {
+    const monotonic = this.#clock.monotonic();
+    const ahead = this.#clock.now() - monotonic - this.#offset;
+    if (ahead < smallStep) this.#believe(ahead);
+    else {
+      if (this.#jump === undefined) {
+        const message =
+          'the clock has jumped ahead: until it has stayed so for an hour, nothing is removed because of that';
+        this.#log.warn(message, { ahead: Math.round(ahead / 1000) });
+      }
+      const { least, since } = this.#jump ?? { least: ahead, since: monotonic };
+      this.#jump = { least: Math.min(least, ahead), since };
+      if (monotonic - since >= believedAfter) {
+        const facts = { ahead: Math.round(this.#jump.least / 1000) };
+        this.#log.warn('the clock that jumped ahead has stayed so for an hour, and is believed now', facts);
+        this.#believe(this.#jump.least);
+      }
+    }
+    return monotonic + this.#offset;
+  }
+
+  #believe(ahead: number): void {
+    this.#offset += ahead;
+    this.#jump = undefined;
   }
 }
 

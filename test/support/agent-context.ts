@@ -7,6 +7,7 @@ import { type FactoryEvents, factoryEvents } from '../../src/agents/events.ts';
 import type { PluginCalls } from '../../src/agents/plugin-calls.ts';
 import { type AgentContext, contextFor } from '../../src/daemon/agent-context.ts';
 import type { Events } from '../../src/util/events.ts';
+import { BelievedClock } from '../../src/util/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { ManualClock } from './manual-clock.ts';
 import { recordingLog, workerOf } from './samples.ts';
@@ -47,6 +48,7 @@ export class AgentParts implements AsyncDisposable {
       harvesterId: 'harvester',
       idFloor: 1,
       clock,
+      believed: new BelievedClock(clock, log),
       random: () => 0.5,
       log,
       ledger: this.ledger,

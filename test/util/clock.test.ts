@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { Age, isoSeconds, isoTime, systemClock } from '../../src/util/clock.ts';
+import { Age, BelievedClock, isoSeconds, isoTime, systemClock } from '../../src/util/clock.ts';
+import { recordingLog } from '../support/samples.ts';
 
 describe("the system's clock", () => {
   it('sleeps as long as it is told', async () => {
@@ -59,5 +60,81 @@ describe('how long ago a time is', () => {
     expect(age.of(day, day + day, 5000)).to.equal(5000);
     age.begin(0, 6000);
     expect(age.of(0, day, 6500)).to.equal(500);
+  });
+});
+
+describe('the clock by which old things are removed', () => {
+  const minute = 60_000;
+  const day = 86_400_000;
+  let passed: number;
+  /** How far the wall clock is ahead of what it was at the beginning. */
+  let ahead: number;
+  let believed: BelievedClock;
+  let log: ReturnType<typeof recordingLog>;
+
+  beforeEach(() => {
+    [passed, ahead] = [0, 0];
+    log = recordingLog();
+    believed = new BelievedClock({ now: () => day + passed + ahead, monotonic: () => passed }, log);
+  });
+
+  /** How far it is ahead after some minutes, with a look at each. */
+  const after = (minutes: number) => {
+    let now = believed.now();
+    for (let each = 0; each < minutes; each++) {
+      passed += minute;
+      now = believed.now();
+    }
+    return now - day - passed;
+  };
+
+  it('is the wall clock where that goes on as time does, is set back, or is set right by seconds', () => {
+    expect(after(5)).to.equal(0);
+    ahead = 2000;
+    expect(after(5)).to.equal(2000);
+    ahead = -day;
+    expect(after(5)).to.equal(-day);
+    expect(log.lines).to.deep.equal([]);
+  });
+
+  it('does not go with a jump ahead, and says so once', () => {
+    ahead = 8 * day;
+    expect(after(59)).to.equal(0);
+    ahead = 0;
+    expect(after(120)).to.equal(0);
+    expect(log.lines.map(({ level, facts }) => [level, facts])).to.deep.equal([
+      ['warn', { ahead: (8 * day) / 1000 }],
+    ]);
+  });
+
+  it('goes with a jump ahead that has stayed for an hour, and says so', () => {
+    ahead = 8 * day;
+    expect(after(59)).to.equal(0);
+    expect(after(1)).to.equal(8 * day);
+    expect(after(60)).to.equal(8 * day);
+    expect(log.lines.map(({ message }) => message)).to.deep.equal([
+      'the clock has jumped ahead: until it has stayed so for an hour, nothing is removed because of that',
+      'the clock that jumped ahead has stayed so for an hour, and is believed now',
+    ]);
+  });
+
+  it('goes with no more of a jump than has stayed for an hour', () => {
+    ahead = day;
+    after(30);
+    ahead = 8 * day;
+    expect(after(30)).to.equal(day);
+    expect(after(30)).to.equal(day);
+    ahead = 2 * day;
+    expect(after(29)).to.equal(day);
+    expect(after(1)).to.equal(2 * day);
+  });
+
+  it('counts a jump anew that was over in between', () => {
+    for (let times = 0; times < 3; times++) {
+      ahead = 8 * day;
+      expect(after(40)).to.equal(0);
+      ahead = 0;
+      expect(after(1)).to.equal(0);
+    }
   });
 });

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings/settings-schema.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { Pruned, Retention } from '../../store/retention.ts';
-import { type Clock, nextTurn } from '../../util/clock.ts';
+import { type BelievedClock, nextTurn } from '../../util/clock.ts';
 import { hour } from '../../util/duration.ts';
 import { finalStatuses } from '../../worker/status.ts';
 import type { AgentStore } from '../agent-store.ts';
@@ -34,7 +34,7 @@ export function retentionAt(
 }
 
 export interface PrunerParts {
-  readonly clock: Clock;
+  readonly believed: Pick<BelievedClock, 'now'>;
   readonly log: Log;
   readonly store: Pick<AgentStore, 'retention' | 'payloads'>;
   readonly progress: Progress;
@@ -58,8 +58,8 @@ export class PrunerAgent {
       this.#started = true;
       return;
     }
-    const { store, clock, log, progress } = this.#parts;
-    const pruned = await store.retention.prune(this.#retention(clock.now()), async () => {
+    const { store, believed, log, progress } = this.#parts;
+    const pruned = await store.retention.prune(this.#retention(believed.now()), async () => {
       progress.made();
       await nextTurn();
       return !signal.aborted;

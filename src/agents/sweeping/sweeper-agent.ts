@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import type { GoneOutcome, Log } from '../../plugins/contracts/index.ts';
-import type { Clock } from '../../util/clock.ts';
+import type { BelievedClock, Clock } from '../../util/clock.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { SweepBefore } from '../../store/workers.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
@@ -20,6 +20,8 @@ import { isGivenBy } from '../submission/worker-maker.ts';
 export interface SweeperParts {
   readonly harvesterId: string;
   readonly clock: Clock;
+  /** Says which keep times are over. */
+  readonly believed: Pick<BelievedClock, 'now'>;
   readonly log: Log;
   readonly ledger: Ledger;
   readonly store: AgentStore;
@@ -218,7 +220,7 @@ export class SweeperAgent {
 
   /** Removes the traces of workers whose keep time is over; @returns how many. */
   async sweep(): Promise<number> {
-    const { ledger, store, clock } = this.#parts;
+    const { ledger, store, believed } = this.#parts;
     const { config, configId } = this.#runtime;
     let swept = 0;
     const before = new Set(this.#kept.keys());
@@ -228,7 +230,7 @@ export class SweeperAgent {
     const broken = noneBroken();
     let mayBegin = this.#stuck.size > 0;
     for (const most = this.#stuck.size + mostStuck; this.#stuck.size <= most;) {
-      const now = clock.now();
+      const now = believed.now();
       const { finished, failed, cancelled, missed } = this.#options.keep;
       const endedBefore = {
         finished: now - finished,

@@ -130,9 +130,9 @@ export class SourceService implements Service {
   /** Drops news that no source took for too long, and all but the newest of them where there are too many. */
   async dropOldNews(): Promise<void> {
     const { context, settings } = this.#parts;
-    const { store, clock, log } = context;
+    const { store, believed, log } = context;
     const { keepNews, mostNews } = settings.sweeper;
-    const before = clock.now() - keepNews * 3_600_000;
+    const before = believed.now() - keepNews * 3_600_000;
     for (const [source, count] of await store.news.drop(before, mostNews)) {
       log.error('news that a source did not take were dropped', { source, count });
       this.#dropped.set(source, (this.#dropped.get(source) ?? 0) + count);

@@ -4,6 +4,7 @@ import { PrunerAgent, retentionAt } from '../../../src/agents/sweeping/pruner-ag
 import { Progress } from '../../../src/agents/loop.ts';
 import { Settings } from '../../../src/config/settings/settings-schema.ts';
 import type { Between, Pruned, Retention } from '../../../src/store/retention.ts';
+import { BelievedClock } from '../../../src/util/clock.ts';
 import { check } from '../../../src/util/schema.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
@@ -61,10 +62,11 @@ describe('the pruner', () => {
     };
     const payloads = { wipeUnneeded: async () => left };
     const store = { retention: { prune }, payloads } as unknown as Pick<AgentStore, 'retention' | 'payloads'>;
-    const agent = new PrunerAgent({ log, clock, progress, store }, (now) =>
+    const believed = new BelievedClock(clock, log);
+    const agent = new PrunerAgent({ log, believed, progress, store }, (now) =>
       retentionAt(now, settingsOf({ keepRows: 0 }), new Set()),
     );
-    return { agent, log, made: () => made };
+    return { agent, log, clock, made: () => made };
   }
 
   it('leaves a daemon that starts alone, and deletes from its second pass on', async () => {
@@ -84,6 +86,19 @@ describe('the pruner', () => {
       message: 'pruned the database',
       facts: { finished: 3, failed: 0, cancelled: 0, missed: 1, configs: 0, commands: 2 },
     });
+  });
+
+  it('deletes nothing because the clock jumped ahead for a pass', async () => {
+    const asked: Retention[] = [];
+    const { agent, clock } = pruner(async (retention) => {
+      asked.push(retention);
+      return pruned;
+    });
+    const { signal } = new AbortController();
+    await agent.pass(signal);
+    clock.ahead = 8 * 24 * hour;
+    await agent.pass(signal);
+    expect(asked.map(({ endedBefore }) => endedBefore.failed)).to.deep.equal([5000 - 72 * hour]);
   });
 
   it('wipes payloads that were left over, and says so: no change of a worker should leave any', async () => {

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import type { QueueRuntime } from '../../../src/agents/queue-runtime.ts';
 import { SweeperAgent } from '../../../src/agents/sweeping/sweeper-agent.ts';
 import type { CheckResult, GoneOutcome, Worker } from '../../../src/plugins/contracts/index.ts';
+import { hour } from '../../../src/util/duration.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { sharedFiles } from '../../support/shared-files.ts';
@@ -112,6 +113,23 @@ describe('the sweeper of a queue', () => {
       await parts.ledger.intend([workerOf(1, { accessPoint, placement: parts.placement })]);
       expect(await sweptWith('pilots-2021', [accessPoint])).to.deep.equal([true]);
     });
+  });
+
+  it('removes nothing because the clock jumped ahead for a pass, and removes it when its keep time has passed', async () => {
+    const keep = { finished: 24 * hour, failed: 72 * hour, cancelled: 72 * hour, missed: 24 * hour };
+    const runtime = { config: { name: 'Q' }, configId: 1, current: true, messenger: undefined, connected };
+    const sweeping = new SweeperAgent(runtime as unknown as QueueRuntime, parts.context, { keep });
+    const ids = await parts.submitted(3);
+    await parts.ledger.change(ids.map((workerId) => ({ workerId, to: 'failed', source: 'test' })));
+    await parts.clock.advance(60_000);
+    parts.clock.ahead = 8 * 24 * hour;
+    expect(await sweeping.sweep()).to.equal(0);
+    parts.clock.ahead = 0;
+    await parts.clock.advance(71 * hour);
+    expect(await sweeping.sweep()).to.equal(0);
+    expect(calls.remove).to.deep.equal([]);
+    await parts.clock.advance(hour);
+    expect(await sweeping.sweep()).to.equal(3);
   });
 
   const toEnd = async (count: number) => {

@@ -288,6 +288,15 @@ describe('sources at work', () => {
     ]);
   });
 
+  it('that do not take their news lose none because the clock jumped ahead for a moment', async () => {
+    await begin({ toy: { wanted, told: () => Promise.reject(new Error('no')) } });
+    await intend(1);
+    parts.clock.ahead = 8 * 24 * 3_600_000;
+    await service.dropOldNews();
+    expect(await parts.store.news.backlog()).to.have.length(1);
+    expect(service.health()).to.have.nested.property('[0].note', undefined);
+  });
+
   it('that do not take their news lose the oldest after a while, which log and health say', async () => {
     const deaf: Source = { wanted, told: () => Promise.reject(new Error('no')) };
     await begin({ toy: deaf });
