@@ -1,5 +1,4 @@
 import { showOthersBy } from '../worker/errors.ts';
-import { withoutEnd } from './without-end.ts';
 import { hidden, isSecret, maskText, secretArguments, withoutKeys } from './secrets.ts';
 
 /** Shorter ones, and plain words, may stand in any text: to hide them would say what they are. */
@@ -319,49 +318,6 @@ export function withoutOwn(text: string): string {
     from = Math.max(from, end);
   }
   return [...pieces, text.slice(from)].join('');
-}
-
-/** As many characters in a row, in a text and in a secret, are of that secret. */
-const common = 8;
-/** Shorter values are looked for as they are; those of a letter or two would hide everything. */
-const shortestValue = 3;
-/** Characters of such a text. */
-const longestRefusal = 20_000;
-
-/**
- * A text without parts of these values, as they are and in base64: for the answer to one request, whose values are not remembered. It hides whole words,
- * also harmless ones that have eight letters in common with a value.
- */
-export function withoutPartsOf(given: string, values: readonly Buffer[]): string {
-  const text = given.slice(0, longestRefusal);
-  const isHidden = new Uint8Array(text.length);
-  // Each part is looked for once, however often it stands in the text and in a value.
-  const sought = new Set<string>();
-  const firsts = new Uint8Array(1 << 16);
-  for (let at = 0; at + common <= text.length; at++) {
-    sought.add(text.slice(at, at + common));
-    firsts[mark(text, at)] = 1;
-  }
-  const found = new Set<string>();
-  for (const value of values) {
-    const base64 = value.toString('base64');
-    for (const form of [value.toString(), base64, base64.replaceAll('+', '-').replaceAll('/', '_')]) {
-      const short = withoutEnd(form, '=').trim();
-      if (short.length >= shortestValue && short.length < common)
-        for (let at = text.indexOf(short); at >= 0; at = text.indexOf(short, at + 1))
-          isHidden.fill(1, at, at + short.length);
-      for (let at = 0; at + common <= form.length; at++)
-        if (firsts[mark(form, at)] === 1) {
-          const part = form.slice(at, at + common);
-          if (sought.has(part)) found.add(part);
-        }
-    }
-  }
-  for (let at = 0; at + common <= text.length; at++)
-    if (found.has(text.slice(at, at + common))) isHidden.fill(1, at, at + common);
-  return text.replaceAll(/[\w.~+/=%-]+|\S/g, (word, at: number) =>
-    isHidden.subarray(at, at + word.length).includes(1) ? hidden : word,
-  );
 }
 
 /** Where the secret begins of which a part was found, or the word that has it, if its beginning is not there; not before `last`. */

@@ -1,6 +1,6 @@
 import { isTime } from '../../util/clock.ts';
-import { beginningFromOutside } from '../../util/beginning.ts';
-import { factsFromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { beginningFromOutside, brief } from '../../util/beginning.ts';
+import { factsFromOutside } from '../../util/own-secrets.ts';
 import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { endedUnseen } from '../../worker/ended-unseen.ts';
@@ -80,7 +80,7 @@ function accepted(
     handle: JSON.stringify(handle),
     batchId: handle.batchID,
     error: null,
-    ...(computingElement !== undefined && { computingElement }),
+    ...(computingElement !== undefined && { computingElement: nameFromOutside(computingElement) }),
   };
 }
 
@@ -100,13 +100,13 @@ export function observationChange(observation: Observation, killed: boolean): Ch
     workerId,
     to: killed && status === 'failed' ? 'cancelled' : status,
     source: 'monitor',
-    nativeStatus: withoutOwn(nativeStatus),
+    nativeStatus: nameFromOutside(nativeStatus),
     ...(exitCode !== undefined && { exitCode }),
     ...(error !== undefined && {
       error: saidOutside(error),
     }),
-    ...(node !== undefined && { node: withoutOwn(node) }),
-    ...(computingElement !== undefined && { computingElement: withoutOwn(computingElement) }),
+    ...(node !== undefined && { node: nameFromOutside(node) }),
+    ...(computingElement !== undefined && { computingElement: nameFromOutside(computingElement) }),
     ...(startTime !== undefined && { startTime }),
     ...(endTime !== undefined && { endTime }),
     ...(json !== undefined && json.length <= maxDetail && { detail: json }),
@@ -116,6 +116,11 @@ export function observationChange(observation: Observation, killed: boolean): Ch
 /** Whole ms. @returns undefined for what is no time */
 function timeOf(ms: number | undefined): number | undefined {
   return typeof ms === 'number' && isTime(ms) ? Math.round(ms) : undefined;
+}
+
+/** A name, an address or a status: a machine that says what it is called may say anything. */
+function nameFromOutside(text: string): string {
+  return brief(factsFromOutside(text) as string);
 }
 
 function saidOutside({ code, message }: WorkerError): WorkerError {

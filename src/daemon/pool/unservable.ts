@@ -3,7 +3,6 @@ import { type DemandExplained, explainDemand, idleSource } from '../../sources/h
 import type { Clock } from '../../util/clock.ts';
 import type { Problem } from '../../util/located.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
-import { factsFromOutside } from '../../util/own-secrets.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { idleQueues } from './idle-queues.ts';
 
@@ -46,5 +45,5 @@ export async function unservableJobs(
     { clock, files, configDir: dirname(settings.file) },
     signal,
   );
-  return { ok: true, explained: factsFromOutside(explained) as DemandExplained };
+  return { ok: true, explained };
 }

@@ -5,6 +5,7 @@ import { runProgram } from '../../clients/program.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { FileLane } from '../../util/file-lane.ts';
 import { hasCode } from '../../util/files.ts';
+import { fromOutside } from '../../util/own-secrets.ts';
 import { removeTree } from '../../util/remove-tree.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -205,7 +206,7 @@ export class PidNamespaces {
       signal: new AbortController().signal,
     });
     if (end.status === 0 && end.stdout === 'alone\n') return undefined;
-    const said = end.stderr.trim().split('\n').at(-1) ?? '';
+    const said = fromOutside(end.stderr.trim().split('\n').at(-1) ?? '');
     if (said !== '') return said;
     return end.killed === 'time' ? 'it took too long' : 'the command saw other processes';
   }

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { Clock } from '../../util/clock.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
+import { factsFromOutside } from '../../util/own-secrets.ts';
 import { check } from '../../util/schema.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { noRequirements } from '../../worker/worker.ts';
@@ -65,7 +66,8 @@ export interface DemandExplained {
 }
 
 /**
- * Looks at the pool once and explains which jobs fit no shape of any queue, and no slot that the pool has. It needs no daemon.
+ * Looks at the pool once and explains which jobs fit no shape of any queue, and no slot that the pool has. It needs no daemon. Secrets that
+ * the pool's answers repeat are hidden.
  * @param written `sources.htcondor-idle` of the settings. @throws ThresherError `wrong-type` for a mistake in it
  */
 export async function explainDemand(
@@ -93,7 +95,7 @@ export async function explainDemand(
     .toSorted((one, other) => other.count - one.count);
   const unservable = await explainAll(refused, templates, { reader, clock }, signal);
   const unclear = judged.filter(({ fits }) => fits === undefined);
-  return {
+  const explained: DemandExplained = {
     idle: look.needs.reduce((sum, { count }) => sum + count, 0),
     fresh: look.fresh,
     unservable: unservable.toSorted((one, other) => other.jobs - one.jobs),
@@ -104,6 +106,7 @@ export async function explainDemand(
     ],
     shapes: templates.map(({ shape }) => shape.key),
   };
+  return factsFromOutside(explained) as DemandExplained;
 }
 
 /** @throws ThresherError `wrong-type` */

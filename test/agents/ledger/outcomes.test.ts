@@ -33,6 +33,55 @@ it('hole 8: of what a backend says at length, secrets are looked for in what is 
   expect(await maskedCharacters(work)).to.be.within(1, 2500);
 });
 
+describe('hole 3: what a machine says that it is called', () => {
+  const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJwaWxvdCJ9.c2lnbmF0dXJlLW9mLXRoZS10b2tlbg';
+  const seen = (name: string) =>
+    observationChange(
+      {
+        workerId: 1,
+        observedAt: now,
+        status: 'running',
+        nativeStatus: name,
+        node: name,
+        computingElement: name,
+      },
+      false,
+    );
+
+  it('shows no secret by its form, and no text without end', () => {
+    for (const [name, told] of [
+      [`slot1@${jwt}`, 'slot1@(hidden)'],
+      ['https://me:geheim-77@ce.site.org:8443', 'https://me:(hidden)@ce.site.org:8443'],
+      ['https://ce.site.org/?access_token=geheim-77', 'https://ce.site.org/?access_token=(hidden)'],
+    ] as const) {
+      const { nativeStatus, node, computingElement } = seen(name);
+      expect([nativeStatus, node, computingElement]).to.deep.equal([told, told, told]);
+      const outcome = { kind: 'accepted', handle, computingElement: name } as const;
+      expect(submitChange({ workerId: 1, attempt: 1 }, 'pending', outcome, 3, now)).to.include({
+        computingElement: told,
+      });
+    }
+    expect(seen('n'.repeat(5000)).node).to.have.length(300);
+  });
+
+  it('stays as it is where it is an ordinary name', () => {
+    for (const name of [
+      ...['slot1_2@host.site.org', 'slot1@token-host', 'slot1_1@key:9619', 'secret-host', 'host?x=1'],
+      ...['auth.site.org:9619', 'credential-01.site.org:9619', 'my-token:9619', 'tokens:12345'],
+      ...['arc.site.org:443/arc', 'ce.site.org:9619/ce.site.org-condor', 'passwd', 'Basic', 'SigKill'],
+      'https://token.site.org:8443/arex?vo=atlas&queue=grid_long',
+      'condor ce01.site.org ce01.site.org:9619',
+      'slot1_1@glidein_1234_567890@wn-key-01.site.org',
+      '<192.0.2.7:9618?addrs=192.0.2.7-9618&alias=wn.site.org&noUDP&sock=startd_1_2>',
+      'ip-10-0-0-1.ec2.internal',
+      'held (12)',
+    ]) {
+      const { nativeStatus, node, computingElement } = seen(name);
+      expect([nativeStatus, node, computingElement]).to.deep.equal([name, name, name]);
+    }
+  });
+});
+
 describe('the outcome of a submission', () => {
   const submit = (
     attempt: number,

@@ -1,5 +1,12 @@
 import { expect } from 'chai';
-import { absentText, absentWorkers, lackingIn, summaryOf } from '../../../src/daemon/pool/pool-status.ts';
+import {
+  absentText,
+  absentWorkers,
+  lackingIn,
+  poolAds,
+  summaryOf,
+} from '../../../src/daemon/pool/pool-status.ts';
+import type { CondorTools } from '../../../src/clients/htcondor/tools.ts';
 import type { KnownWorker } from '../../../src/worker/news.ts';
 
 const now = 10_000_000;
@@ -36,5 +43,14 @@ describe('summary of a pool', () => {
       '3 of Q',
       '4 of Q (runs for 0s)',
     ]);
+  });
+
+  it('shows no secret that an ad of the collector repeats', async () => {
+    const ad = { MyType: 'Machine', Name: 'slot1@password=hunter7-0123456789', State: 'Unclaimed' };
+    const succeed = async () => ({ stdout: JSON.stringify([ad]), stderr: '' });
+    const tools = { succeed } as unknown as CondorTools;
+    const ads = await poolAds(tools, new AbortController().signal);
+    expect(ads.map(({ type, state }) => [type, state])).to.deep.equal([['Machine', 'Unclaimed']]);
+    expect(JSON.stringify(ads)).to.contain('(hidden)').and.not.contain('hunter7');
   });
 });

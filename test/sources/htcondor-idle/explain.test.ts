@@ -61,6 +61,23 @@ describe('the jobs that nothing takes, for an operator', () => {
     expect(clock.sleeping).to.deep.equal([]);
   });
 
+  it('are shown without the secrets that HTCondor repeats, whoever it names and whatever it says', async () => {
+    const secret = 'hunter7-0123456789';
+    const need = needOf('1', 2);
+    const asked = { ...need, owners: new Map([[`password=${secret}`, 2]]) };
+    const reason = { code: 'condor-failed' as const, message: `refused: api_key="${secret}"` };
+    const answer = await explained({
+      look: async () => ({ ...lookAt([asked]), unknown: [{ part: 'schedd', name: 's', reason }] }),
+      explain: async () => {
+        const conditions = [`Token == "token=${secret}"`];
+        return { sentence: `it wants Token == "token=${secret}"`, conditions, of: 'unknown' };
+      },
+    });
+    expect(answer.unservable.map(({ jobs }) => jobs)).to.deep.equal([2]);
+    expect(answer.unknown).to.have.length(1);
+    expect(JSON.stringify(answer)).to.contain('(hidden)').and.not.contain('hunter7');
+  });
+
   it('are listed without a cause where HTCondor computes for too long', async () => {
     const answer = explained({
       look: async () => lookAt([needOf('1', 2), needOf('2', 1)]),

@@ -72,6 +72,16 @@ describe('idle jobs of a schedd', () => {
     expect([groups.size, dropped]).to.deep.equal([5000, 3]);
   });
 
+  it('hole 8: of owners without end a hundred thousand are kept, and none whose name is no name; jobs of others are dropped, and counted', async () => {
+    const owned = (owner: string, at: number) => [...job(at, '1').slice(0, 5), `"${owner}"`];
+    const lines = Array.from({ length: 100_003 }, (_, at) => owned(`o${at}`, at));
+    const { groups, dropped } = await ask(
+      answering(owned('x'.repeat(1001), 0), ...lines, owned('o7', 100_004)),
+    );
+    const owners = groups.get('1')?.owners;
+    expect([owners?.size, dropped, owners?.get('o7')?.count]).to.deep.equal([100_000, 4, 2]);
+  });
+
   /** A job of an owner, of a kind of its own. */
   const jobOf = (owner: string, autocluster: number) => [
     ...job(autocluster, `${autocluster}`).slice(0, 5),

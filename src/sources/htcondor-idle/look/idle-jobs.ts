@@ -30,7 +30,7 @@ export interface IdleJobs {
   readonly fresh: number;
   /** Jobs that have no autocluster, although a cycle has passed. */
   readonly loose: number;
-  /** Jobs of more groups than are kept, and those whose values cannot be read. */
+  /** Jobs of more groups and owners than are kept, and those whose values cannot be read. */
   readonly dropped: number;
 }
 
@@ -56,6 +56,12 @@ const idleJobs = `JobStatus =?= 1 && (${universes.map((one) => `JobUniverse =?= 
 
 /** Groups of one schedd that are kept: jobs of further ones are said to be unknown. */
 const mostGroups = 5000;
+
+/** Owners of all groups of one schedd together, each counted once in each group: jobs of further ones are said to be unknown. */
+const mostOwned = 100_000;
+
+/** Characters of an owner: a job of one that has more cannot be read. */
+const longestOwner = 1000;
 
 /** Characters of a key; a longer one is kept as its digest, because a user can make a value of megabytes. */
 const longestKey = 200;
@@ -121,7 +127,9 @@ async function countIdle(
     const job: JobId = { cluster: Number(cluster), proc: Number(proc) };
     const before = known(key);
     const isKnown = before !== undefined && before.cluster === job.cluster && before.proc === job.proc;
-    groups.add({ key, job, owner: ownerNamed(literalString(owner) ?? 'unknown'), isLoose, isKnown });
+    const name = literalString(owner) ?? 'unknown';
+    if (name.length > longestOwner || (names.size >= mostOwned && !names.has(name))) groups.dropped++;
+    else groups.add({ key, job, owner: ownerNamed(name), isLoose, isKnown });
   };
   await client.queueLines(which, attributes, onJob, signal);
   return { groups: groups.all, fresh, loose, dropped: groups.dropped };
@@ -145,11 +153,17 @@ class Groups {
   dropped = 0;
   /** By owner, the groups that are his alone. */
   readonly #own = new Map<string, Set<string>>();
+  /** Owners of all groups, each as often as he has one. */
+  #owned = 0;
   /** No owner has more groups for himself. */
   #most = 0;
 
   add({ key, job, owner, isLoose, isKnown }: IdleJob): void {
     let group = this.all.get(key);
+    if (this.#owned >= mostOwned && group?.owners.has(owner) !== true) {
+      this.dropped++;
+      return;
+    }
     if (group === undefined) {
       if (this.all.size >= mostGroups && !this.#makeRoom(owner)) {
         this.dropped++;
@@ -165,6 +179,7 @@ class Groups {
     const owned = group.owners.get(owner) ?? { count: 0, first: job, last: job };
     owned.count++;
     owned.last = job;
+    if (owned.count === 1) this.#owned++;
     group.owners.set(owner, owned);
     if (group.owners.size === 2) for (const one of group.owners.keys()) this.#own.get(one)?.delete(key);
     group.hasKnown ||= isKnown;
@@ -183,6 +198,7 @@ class Groups {
     largest.delete(key);
     this.dropped += this.all.get(key)?.count ?? 0;
     this.all.delete(key);
+    this.#owned--;
     return true;
   }
 }

@@ -48,14 +48,15 @@ export async function freeOfLimits(
   const leftOut = asked.splice(mostLimits);
   if (asked.length === 0) return { free, unknown: [] };
   try {
+    const inUse = new Set(asked.map(nameInUse));
     const settings = [...new Set(asked.flatMap(settingsOf))];
     for (const [negotiator, address] of negotiators) {
       const bounds = await pool.configuration(address, settings, signal);
-      const used = await pool.limitsInUse(negotiator, signal);
+      const used = await pool.limitsInUse(negotiator, inUse, signal);
       for (const name of asked) {
         const bound = settingsOf(name).flatMap((setting) => bounds.get(setting) ?? [])[0];
         if (bound === undefined || !Number.isFinite(Number(bound))) continue;
-        const left = Math.max(0, Number(bound) - (used.get(name.replaceAll('.', '_')) ?? 0));
+        const left = Math.max(0, Number(bound) - (used.get(nameInUse(name)) ?? 0));
         free.set(name, (free.get(name) ?? 0) + left);
       }
     }
@@ -69,6 +70,9 @@ export async function freeOfLimits(
     };
   }
 }
+
+/** A negotiator says of `name.sub` what is taken of `name_sub`. */
+const nameInUse = (name: string) => name.replaceAll('.', '_');
 
 function unasked(count: number): Unknown {
   const message = `${count} concurrency limits are left out: the waiting jobs name more than the ${mostLimits} that thresher asks about, and those jobs are no demand`;

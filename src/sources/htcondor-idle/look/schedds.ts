@@ -1,3 +1,4 @@
+import { HTCondorError } from '../../../clients/htcondor/errors.ts';
 import type { Pool } from '../../../clients/htcondor/pool-client.ts';
 import { toReason } from '../../../worker/errors.ts';
 import type { Unknown } from './result.ts';
@@ -11,6 +12,12 @@ export interface KnownSchedd {
 
 /** ms. A schedd that left the collector for longer is gone for good, and so are its jobs. */
 const missedFor = 3_600_000;
+
+/** Schedds of one look, and those that are remembered. A pool has some hundreds. */
+const most = 10_000;
+
+/** Characters of the name of a schedd; what has more is none. */
+const longestName = 1000;
 
 /** Which schedds there are, and which of them have just gone missing. */
 export class ScheddList {
@@ -34,8 +41,15 @@ export class ScheddList {
     signal: AbortSignal,
   ): Promise<{ readonly schedds: readonly KnownSchedd[]; readonly unknown: readonly Unknown[] }> {
     let schedds: KnownSchedd[];
+    const wanted = new Set(this.#named);
+    const read = (ad: Readonly<Record<string, unknown>>) => {
+      const schedd = scheddOf(ad);
+      const isWanted = schedd !== undefined && (this.#named === undefined || wanted.has(schedd.name));
+      return isWanted ? schedd : undefined;
+    };
     try {
-      schedds = await pool.ads('schedd', { attributes: ['Name', 'DaemonStartTime'] }, scheddOf, signal);
+      schedds = await pool.ads('schedd', { attributes: ['Name', 'DaemonStartTime'] }, read, signal);
+      if (schedds.length > most) throw tooMany(schedds.length);
     } catch (error) {
       signal.throwIfAborted();
       const reason = toReason(error);
@@ -43,9 +57,12 @@ export class ScheddList {
       const silent = missing.map((name): Unknown => ({ part: 'schedd', name, reason }));
       return { schedds: [], unknown: [{ part: 'collector', name: '', reason }, ...silent] };
     }
-    const wanted = new Set(this.#named);
-    if (this.#named !== undefined) schedds = schedds.filter(({ name }) => wanted.has(name));
-    for (const { name } of schedds) this.#seen.set(name, now);
+    for (const { name } of schedds) {
+      // The one that was seen last is the last.
+      this.#seen.delete(name);
+      this.#seen.set(name, now);
+    }
+    for (const name of [...this.#seen.keys()].slice(0, -most)) this.#seen.delete(name);
     const present = new Set(schedds.map(({ name }) => name));
     for (const [name, at] of this.#seen) if (now - at > missedFor) this.#seen.delete(name);
     const missing = [...new Set([...wanted, ...this.#seen.keys()])].filter((name) => !present.has(name));
@@ -58,8 +75,13 @@ function missingSchedd(name: string): Unknown {
   return { part: 'schedd', name, reason: { code: 'htcondor-idle-schedd-missing', message } };
 }
 
+function tooMany(count: number): HTCondorError {
+  const message = `the collector names ${count} schedds; right are ${most} at most: name in the settings those whose jobs count`;
+  return new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
+}
+
 function scheddOf(ad: Readonly<Record<string, unknown>>): KnownSchedd | undefined {
   const { Name: name, DaemonStartTime: startedAt } = ad;
-  if (typeof name !== 'string' || name === '') return undefined;
+  if (typeof name !== 'string' || name === '' || name.length > longestName) return undefined;
   return { name, startedAt: typeof startedAt === 'number' ? startedAt : 0 };
 }
