@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { withStore } from '../../src/cli/opened.ts';
 import type { QueueView, WorkerView } from '../../src/daemon/view.ts';
 import { runHere } from '../support/command-line.ts';
 import { program } from '../support/program.ts';
@@ -187,6 +188,19 @@ describe('command line, while no daemon runs', () => {
       expect((await site.run('queues')).stdout).to.match(
         /^BAD +refused .* no daemon runs on this state directory; when one last did: \S+json:\d+ \/BAD\/maxWorkers: maxWorkers is "x"/m,
       );
+
+      await withStore({ config: site.config }, 'write', async ({ store }) => {
+        const place = { connection: 'elsewhere', place: 'job-7', workerId: 7, queue: 'Q', seenTime: 1000 };
+        const why = 'refused: password=hunter7-0123456789';
+        await store.orphans.replace('elsewhere', [{ ...place, why }]);
+      });
+      for (const args of [[], ['--output', 'json']]) {
+        const { status, stdout } = await site.run('orphans', ...args);
+        expect(status).to.equal(0);
+        expect(stdout)
+          .to.match(/job-7.*refused: /s)
+          .and.not.contain('hunter7');
+      }
 
       const paused = await site.run('pause', 'Q', '--reason', 'maintenance');
       expect(paused).to.include({

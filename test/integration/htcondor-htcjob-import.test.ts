@@ -117,13 +117,14 @@ describe('thresher htcjob import', () => {
   }
 
   /** The resource as htc-operator leaves it. */
-  async function create(name: string, queue: number, counts: object): Promise<void> {
+  async function create(name: string, queue: number, counts: object, by?: 'claimed'): Promise<void> {
     const script = { image: 'none', command: 'sh', source: 'exit 0' };
     const metadata = { name, finalizers: ['finalizer.htc.cern.ch'] };
     const spec = { name, script, queue };
-    await space.client.create(jobs.path(), { ...jobs.object(name, spec), metadata });
+    const made = await space.client.create(jobs.path(), { ...jobs.object(name, spec), metadata });
     const type = { 'content-type': 'application/merge-patch+json' };
-    await space.client.raw('PATCH', `${jobs.path(name)}/status`, { status: counts }, type);
+    const status = { ...counts, ...(by === 'claimed' && { uniqId: made.metadata.uid }) };
+    await space.client.raw('PATCH', `${jobs.path(name)}/status`, { status }, type);
   }
 
   function writeTable(rows: readonly Row[]): void {
@@ -160,7 +161,10 @@ describe('thresher htcjob import', () => {
     await create('strange', 1, { active: 1, succeeded: 0, failed: 0 });
     const stranger = { name: 'strange', jobId: living[0]?.jobId ?? '', status: 1, directory: '/elsewhere' };
     const lost = { name: 'lost', jobId: '99999999.0', status: 1, directory: '/elsewhere' };
-    const table1 = [...living, ...results(done, 14, 7), ...gone, lost, stranger];
+    // Another writer of the status may write any text.
+    await create('echoed', 1, { active: 1, factory: 'token=hunter7-0123456789' }, 'claimed');
+    const echoed = { ...lost, name: 'echoed' };
+    const table1 = [...living, ...results(done, 14, 7), ...gone, lost, stranger, echoed];
     writeTable(table1);
     daemon = site.start([], environment);
 
@@ -195,6 +199,8 @@ describe('thresher htcjob import', () => {
     expect(said).to.match(isDone('living')).and.to.match(isDone('done'));
     expect(said).to.match(/absent .*left alone: the cluster has no HTCJob of this name; its jobs go on/);
     expect(said).to.match(/lost .*left alone: job 99999999.0 is neither in the queue nor/);
+    expect(said).to.match(/echoed .*left alone: factory token=\(hidden\) runs it/);
+    expect(said + dry.said).not.to.contain('hunter7');
     expect(said).to.match(/strange .*left alone: job \S+ of the schedd is another one/);
     expect(
       await jobs.until('done', 'has ended', ({ completionTime }) => completionTime !== undefined),

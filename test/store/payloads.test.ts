@@ -6,6 +6,7 @@ import { copyDatabase } from '../../src/store/sqlite/backup.ts';
 import { checkDatabase } from '../../src/store/sqlite/check.ts';
 import { filesOf } from '../../src/store/sqlite/files.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { nextTurn } from '../../src/util/clock.ts';
 import type { PayloadFile } from '../../src/worker/payload.ts';
 import type { WorkerStatus } from '../../src/worker/status.ts';
 import { onEachDatabase, type TestDatabase } from '../support/each-database.ts';
@@ -76,6 +77,24 @@ onEachDatabase('payloads', (database) => {
     expect(
       [...found.values()].filter(({ files }) => files?.[0]?.content.length === 1_400_000),
     ).to.have.length(12);
+  });
+
+  it('are written with turns for others in between, where they are many and large', async () => {
+    // What payloads have in common would be written once.
+    const large = (at: number) => ({ files: [{ name: 'f', mode: 0o644, content: `${at}`.repeat(600_000) }] });
+    const workers = Array.from({ length: 40 }, (_, at) => withPayload(at + 1, String(at + 1), large(at)));
+    let [turns, isOver] = [0, false];
+    const counting = (async () => {
+      for (; !isOver; turns++) await nextTurn();
+    })();
+    await insert(...workers);
+    isOver = true;
+    await counting;
+    expect(turns).to.be.greaterThan(15);
+    expect(await store.payloads.byIds(workers.map(({ payloadId }) => payloadId ?? ''))).to.have.property(
+      'size',
+      40,
+    );
   });
 
   describe('that have large files in common', () => {

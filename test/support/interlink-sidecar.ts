@@ -59,6 +59,10 @@ export class SidecarUnderTest {
   wanted: readonly Request[] = [];
   /** By how much the wall clock has been moved on, ms. */
   ahead = 0;
+  /** How much longer it seems to run than it does, ms. */
+  passed = 0;
+  /** How often the time was asked for. */
+  askedTime = 0;
   /** The sidecar's own reasons, of the last pass. */
   wantedFor: readonly { readonly code: string; readonly message: string }[] = [];
   /** Whether jobs get their ids. */
@@ -80,7 +84,15 @@ export class SidecarUnderTest {
     const log = { ...quiet, info, debug: info, warn: info };
     const files = new PodFiles(root, log, operatorFiles.laneOf(root));
     this.book = new PodBook(files, log);
-    const host = { clock: { ...systemClock, now: () => Date.now() + this.ahead }, log };
+    const clock = {
+      ...systemClock,
+      now: () => {
+        this.askedTime++;
+        return Date.now() + this.ahead + this.passed;
+      },
+      monotonic: () => systemClock.monotonic() + this.passed,
+    };
+    const host = { clock, log };
     this.sidecar = new Sidecar({
       host,
       book: this.book,

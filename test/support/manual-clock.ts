@@ -12,6 +12,8 @@ interface Sleeper {
 export class ManualClock implements Clock {
   /** How long each sleep was asked to be, ms, in the order they were asked for. */
   readonly asked: number[] = [];
+  /** By how much the wall clock has jumped, ms. */
+  ahead = 0;
   readonly #start: number;
   #elapsed = 0;
   #sleepers: Sleeper[] = [];
@@ -21,7 +23,7 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    return this.#start + this.#elapsed;
+    return this.#start + this.#elapsed + this.ahead;
   }
 
   monotonic(): number {

@@ -11,3 +11,14 @@ export function memoryFor(
     write: (_, text) => write(text),
   };
 }
+
+/** A memory that survives a restart of the source as long as its texts do. */
+export function memoryOf(texts: Map<string, string>): SourceMemory {
+  return {
+    placeOf: (name) => name,
+    read: async (name) => texts.get(name),
+    write: async (name, text) => {
+      texts.set(name, text);
+    },
+  };
+}

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Gathered } from '../../src/util/gathered.ts';
+import { Gathered, GatheredText } from '../../src/util/gathered.ts';
 
 describe('a text in pieces', () => {
   it('is the same whatever pieces it came in, and begins anew when it is taken', () => {
@@ -20,6 +20,22 @@ describe('a text in pieces', () => {
         }
       }),
       { numRuns: 50 },
+    );
+  });
+
+  it('is the same as characters, also where a piece ends within one', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary' })), fc.integer({ min: 1, max: 3 }), (texts, size) => {
+        const gathered = new GatheredText();
+        for (const text of texts) {
+          const long = text.repeat(1500);
+          for (let at = 0; at < long.length; at += size) gathered.add(long.slice(at, at + size));
+          expect(gathered.length).to.equal(long.length);
+          expect(gathered.take() === long).to.equal(true);
+          expect(gathered.length).to.equal(0);
+        }
+      }),
+      { numRuns: 20 },
     );
   });
 
