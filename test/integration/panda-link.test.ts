@@ -174,7 +174,9 @@ describe('the link to a real PanDA server', () => {
       ),
     );
     expect(await ofQueue('SHARED')).to.deep.equal([]);
-    expect((await panda.site.run('panda')).stdout).to.match(/SHARED.* 2, for 3 instances/);
+    await until('the link shows it', async () =>
+      /SHARED.* 2, for 3 instances/.test((await panda.site.run('panda')).stdout),
+    );
     panda.at.admin('sql', `DELETE FROM harvester_worker_stats WHERE harvester_id LIKE 'other_'`);
     await until('it has the site alone', async () => (await ofQueue('SHARED')).length >= 2);
   });

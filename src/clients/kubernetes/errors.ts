@@ -103,6 +103,10 @@ export function mayTellSecrets({ path }: Asked): boolean {
 /** One Secret that is immutable, as those that thresher makes are, and was to be changed. */
 const frozen = String.raw`(?:data|immutable): Forbidden: field is immutable when \`immutable\` is set`;
 const named = String.raw`"[a-z0-9][a-z0-9.:-]{0,252}"`;
+/** Who set fields that an apply wants otherwise, and which: their names are no contents. Source: apiserver, `fieldmanager/internal/conflict.go`. */
+const manager = String.raw`"[\w.:/-]{1,128}"(?: with subresource "[a-z]{1,30}")?(?: using [a-z0-9./]{1,60}(?: at [0-9TZ:-]{1,30})?)?`;
+const field = String.raw`\.[\w.-]{1,300}`;
+const conflicts = String.raw`Apply failed with \d{1,4} conflicts?:(?: conflict with ${manager}: ${field}|(?:\s{0,2}conflicts with ${manager}:(?:\n- ${field}){1,100}){1,20})`;
 /**
  * What an API server says itself of a request about Secrets, up to where it may repeat their contents: rights, names and quotas. Sources: as of the
  * rules, and apimachinery `util/validation`.
@@ -114,6 +118,7 @@ const ordinary = [
   String.raw`(?:secrets ${named} is forbidden: )?admission webhook ${named} denied the request`,
   String.raw`secrets ${named} (?:not found|already exists)`,
   String.raw`namespaces ${named} not found`,
+  conflicts,
   String.raw`Operation cannot be fulfilled on secrets ${named}: the object has been modified`,
   String.raw`Secret ${named} is invalid: (?:${frozen}|\[${frozen}(?:, ${frozen})?\])`,
   String.raw`Secret ${named} is invalid(?:: data: Too long(?:: [a-z ]{1,40}\d{1,10}(?: bytes)?)?)?`,

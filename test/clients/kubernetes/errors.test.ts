@@ -52,6 +52,9 @@ describe("an API server's refusal", () => {
     const frozen = 'Forbidden: field is immutable when `immutable` is set';
     const ofData = `Secret "db" is invalid: data: ${frozen}`;
     const ofBoth = `Secret "db" is invalid: [immutable: ${frozen}, data: ${frozen}]`;
+    const one = 'Apply failed with 1 conflict: conflict with "kubectl-create" using v1: .data.password';
+    const two =
+      'Apply failed with 3 conflicts: conflicts with "kubectl" using v1:\n- .data.a.b\n- .data.c_d\nconflicts with "helm" with subresource "x" using v1 at 2026-01-01T00:00:00Z:\n- .type';
     const leaving =
       'secrets "db" is forbidden: unable to create new content in namespace alice because it is being terminated';
     const cases: readonly (readonly [code: number, reason: string, message: string, told: string])[] = [
@@ -69,6 +72,9 @@ describe("an API server's refusal", () => {
       [404, 'NotFound', 'namespaces "alice" not found', 'namespaces "alice" not found'],
       [409, 'AlreadyExists', 'secrets "db" already exists', 'secrets "db" already exists'],
       [409, 'Conflict', `${changed}; please apply your changes to the latest version`, `${changed}${rest}`],
+      [409, 'Conflict', one, one],
+      [409, 'Conflict', two, two],
+      [409, 'Conflict', `${one}: hunter2`, `${one}${rest}`],
       [400, 'BadRequest', `${denied}: no Secret here`, `${denied}${rest}`],
       [422, 'Invalid', long, long],
       [422, 'Invalid', ofData, ofData],
