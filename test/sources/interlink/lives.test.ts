@@ -12,7 +12,7 @@ import { ownedPrefix, removeDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 import { type KubeletPod, type TrackedByKubelet, VirtualKubelet } from '../../support/virtual-kubelet.ts';
 
-const lives = 2000;
+const lives = 1000;
 const atOnce = 100;
 /** Thousands of files are made durable: a disk would take most of the time. */
 const memory = '/dev/shm';
