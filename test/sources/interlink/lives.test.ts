@@ -231,7 +231,6 @@ describe('whole lives of Pods, as the virtual kubelet of interLink sees them', (
               await life.look();
               return life.tracked.isOver;
             },
-            20_000,
           );
           if (mustSucceed) expect(life.tracked.phase, life.steps.join(', ')).to.equal('Succeeded');
           phases[life.tracked.phase as keyof typeof phases]++;
