@@ -8,8 +8,8 @@ export interface FileLaneOptions {
   /** Calls under way at the same time. Node has few threads for files, and all lanes share them. */
   readonly atOnce: number;
   /**
-   * How long one call may take, its wait for a place included, ms. While other background calls come back, one of them may
-   * wait longer: a busy lane has many.
+   * How long one call may take, its wait for a place included, ms. While calls that wait for the same place come back,
+   * one may wait longer: that lane is busy, as on a slow machine, and its disk sound.
    */
   readonly timeoutMs: number;
 }
@@ -37,8 +37,8 @@ export class FileLane {
   readonly #waiting: Waiting[] = [];
   #busy = 0;
   #background = 0;
-  /** Background calls that have come back. */
-  #done = 0;
+  /** Calls that have come back, by whose wait they shorten: a foreground call takes the place of any other. */
+  readonly #done: Record<Importance, number> = { foreground: 0, background: 0 };
 
   constructor(options: FileLaneOptions) {
     this.#options = options;
@@ -51,9 +51,9 @@ export class FileLane {
     const isWaiting = () => this.#waiting.some((one) => one.done === done);
     let late = false;
     const passed = async (): Promise<void> => {
-      const [hadToWait, before] = [importance === 'background' && isWaiting(), this.#done];
+      const [hadToWait, before] = [isWaiting(), this.#done[importance]];
       await clock.sleep(timeoutMs, done.signal);
-      if (!done.signal.aborted && hadToWait && this.#done > before) await passed();
+      if (!done.signal.aborted && hadToWait && this.#done[importance] > before) await passed();
     };
     const turn = this.#inTurn(call, done, () => late, importance);
     const deadline = passed().then(() => {
@@ -90,9 +90,10 @@ export class FileLane {
       return await call();
     } finally {
       this.#busy--;
+      this.#done.foreground++;
       if (importance === 'background') {
         this.#background--;
-        this.#done++;
+        this.#done.background++;
       }
       this.#beginNext();
     }

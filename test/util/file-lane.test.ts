@@ -39,13 +39,26 @@ describe('FileLane', () => {
     expect(begun).to.equal(2);
   });
 
-  it('does not give up background calls while others of them come back, however many wait', async () => {
+  for (const importance of ['foreground', 'background'] as const) {
+    it(`does not give up ${importance} calls while others of them come back, however many wait`, async () => {
+      const clock = new ManualClock();
+      const lane = laneOn(clock);
+      const step = () => clock.sleep(1000, new AbortController().signal);
+      const calls = Array.from({ length: 24 }, () => lane.run('writing', step, importance).catch(String));
+      for (let second = 0; second < 24; second++) await clock.advance(1000);
+      expect(await Promise.all(calls)).to.deep.equal(Array.from({ length: 24 }, () => undefined));
+    });
+  }
+
+  it('gives up a call once it has a place and hangs, also where it had to wait for that', async () => {
     const clock = new ManualClock();
     const lane = laneOn(clock);
     const step = () => clock.sleep(1000, new AbortController().signal);
-    const calls = Array.from({ length: 12 }, () => lane.run('removal', step, 'background').catch(String));
-    for (let second = 0; second < 12; second++) await clock.advance(1000);
-    expect(await Promise.all(calls)).to.deep.equal(Array.from({ length: 12 }, () => undefined));
+    const others = Array.from({ length: 4 }, () => lane.run('a look', step));
+    const hung = lane.run('reading worker 7', never).catch(String);
+    for (let second = 0; second < 10; second++) await clock.advance(1000);
+    await Promise.all(others);
+    expect(await hung).to.contain('reading worker 7 (local:/pilots) did not come back within 5 s');
   });
 
   it('gives up background calls once none comes back, and one that hangs among others that do', async () => {

@@ -12,8 +12,8 @@ import { ownedPrefix, removeDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 import { type KubeletPod, type TrackedByKubelet, VirtualKubelet } from '../../support/virtual-kubelet.ts';
 
-const lives = 1000;
-const atOnce = 100;
+const lives = 600;
+const atOnce = 25;
 /** Thousands of files are made durable: a disk would take most of the time. */
 const memory = '/dev/shm';
 
