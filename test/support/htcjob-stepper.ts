@@ -78,6 +78,8 @@ export class StepperSite {
   statuses: HtcJobStatus[] = [];
   /** What happens between a write and its answer. */
   meanwhile: (() => void) | undefined;
+  /** What a server answers to a change of the finalizer, which it has not made; it may throw. */
+  finalizerAnswer: ((before: HtcJob | undefined) => object) | undefined;
   readonly asking: Asking;
   readonly stepper: Stepper;
   /** By name, as the server has them. */
@@ -116,20 +118,22 @@ export class StepperSite {
         throw new KubernetesError({ code: 'kubernetes-not-found', message: path, maybeDone: false });
       },
       patch: async (path: string, object: unknown) => {
-        const { status } = object as { readonly status?: HtcJobStatus };
+        const { status, metadata: asked } = object as Pick<HtcJob, 'status' | 'metadata'>;
         this.asked.push(path.endsWith('/status') ? `status ${status?.reason ?? ''}` : 'finalizer');
         if (status !== undefined) this.statuses.push(status);
-        const resourceVersion = String(++this.#version);
         const [, name = ''] = /\/htcjobs\/([^/]+)/.exec(path) ?? [];
         const before = this.#objects.get(name);
-        if (before !== undefined)
-          this.#objects.set(name, {
-            ...before,
-            metadata: { ...before.metadata, resourceVersion },
-            ...(status && { status }),
-          });
+        if (status === undefined && this.finalizerAnswer !== undefined) return this.finalizerAnswer(before);
+        const resourceVersion = String(++this.#version);
+        const { finalizers } = asked;
+        const metadata = {
+          ...(before?.metadata ?? asked),
+          resourceVersion,
+          ...(status === undefined && finalizers && { finalizers }),
+        };
+        if (before !== undefined) this.#objects.set(name, { ...before, metadata, ...(status && { status }) });
         this.meanwhile?.();
-        return { metadata: { resourceVersion } };
+        return { metadata };
       },
       delete: async (_, { uid, resourceVersion }) => {
         this.asked.push('delete');

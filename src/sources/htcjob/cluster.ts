@@ -1,5 +1,5 @@
 import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
-import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
+import { isKubernetesError, KubernetesError } from '../../clients/kubernetes/errors.ts';
 import { type KubernetesObject, presentIn } from '../../clients/kubernetes/objects.ts';
 import { objectPath } from '../../clients/kubernetes/paths.ts';
 import { ThresherError } from '../../worker/errors.ts';
@@ -8,6 +8,7 @@ import {
   fieldManager,
   finalizer,
   type HtcJob,
+  type HtcJobMeta,
   htcJobKind,
   htcJobs,
   type HtcJobStatus,
@@ -56,7 +57,10 @@ export class HtcJobCluster {
     return found?.metadata?.uid === uid ? (found as HtcJob) : undefined;
   }
 
-  /** @returns the new version; undefined where it is gone */
+  /**
+   * @returns the new version; undefined where it is gone
+   * @throws KubernetesError also where the answer does not show that it was done: nothing asks again whether the finalizer is as it was left
+   */
   async setFinalizer(meta: Meta, isThere: boolean, signal: AbortSignal): Promise<string | undefined> {
     const { namespace, name, uid, resourceVersion } = meta;
     const finalizers = meta.hasMoreFinalizers ? await this.#finalizersOf(meta, signal) : meta.finalizers;
@@ -65,7 +69,9 @@ export class HtcJobCluster {
     const metadata = { uid, resourceVersion, finalizers: isThere ? [...others, finalizer] : others };
     const options = { kind: 'merge', fieldManager, metadataOnly: true, signal } as const;
     const path = objectPath(htcJobs, namespace, name);
-    return versionOf(await unlessGone(this.#client.patch(path, { metadata }, options)));
+    const changed = await unlessGone(this.#client.patch(path, { metadata }, options));
+    if (changed !== undefined) requireFinalizer(changed, meta, isThere);
+    return versionOf(changed);
   }
 
   /** All of them, as they are now: a change of the version that was seen fails where they are others. Undefined where the HTCJob is gone. */
@@ -147,6 +153,28 @@ async function unlessGone<T>(asked: Promise<T>): Promise<T | undefined> {
     if (isKubernetesError(error, 'kubernetes-not-found')) return undefined;
     throw error;
   }
+}
+
+/** @throws KubernetesError where an answer is not of this resource, or has the finalizer where it is not to be there, or the other way round */
+function requireFinalizer(
+  { metadata }: { readonly metadata?: Partial<HtcJobMeta> },
+  { namespace, name, uid }: Meta,
+  isThere: boolean,
+): void {
+  const what = `the answer to a change of the finalizer of HTCJob ${namespace}/${name}`;
+  if (metadata?.uid !== uid || metadata.resourceVersion === undefined)
+    throw new KubernetesError({
+      code: 'kubernetes-no-api',
+      message: `${what} is none of this HTCJob`,
+      maybeDone: true,
+    });
+  if (presentIn(metadata.finalizers).includes(finalizer) === isThere) return;
+  const how = isThere ? 'does not have it' : 'still has it';
+  throw new KubernetesError({
+    code: 'kubernetes-admission',
+    message: `${what} ${how}: a webhook of the cluster may undo the change`,
+    maybeDone: true,
+  });
 }
 
 function versionOf(object: KubernetesObject | undefined): string | undefined {

@@ -6,6 +6,7 @@ export const looks = {
   firstReason: 1500,
   finalizing: 500,
   failed: 5000,
+  conflict: 100,
   secret: 5000,
   longestSecret: 60_000,
   queue: 30_000,
@@ -14,6 +15,14 @@ export const looks = {
 } as const;
 /** Longest timer: a look too many does no harm. */
 export const longestLook = 3_600_000;
+
+/** Conflicts in a row that other writers of one resource may cause: more of them are news. */
+const fewConflicts = 4;
+
+/** After so many conflicts in a row: one is over as soon as the resource was read again, and of those that stay so no server is asked without end. */
+export function afterConflicts(count: number): { readonly pause: number; readonly isNews: boolean } {
+  return { pause: Math.min(looks.conflict * 2 ** (count - 1), looks.failed), isNews: count > fewConflicts };
+}
 
 /** Infinity: it waits for an event. None tells of a Secret or a queue that has come. */
 export function nextLook({

@@ -31,6 +31,7 @@ import type { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/opt
 import type { JobReport } from '../../clients/htcjob/resource.ts';
 import { Names } from './names.ts';
 import { QueueWaker } from './queue-waker.ts';
+import { afterConflicts } from './looks.ts';
 import type { OperatorClient, OperatorHost } from './operator-host.ts';
 import { type KeeperParts, OutputKeeper } from './output/keeper.ts';
 import { noOutputs } from './output/outputs.ts';
@@ -45,8 +46,8 @@ export type OutputOptions = Pick<KeeperParts, 'place' | 'onFiles' | 'bounds'>;
 const stepsAtOnce = 24;
 /** Characters of payloads that are brought at a time, about; beyond it the HTCJobs that are being read. */
 const mostBrought = 64 * 1024 * 1024;
-/** Pause before a step that failed is repeated, ms; a conflict is over as soon as the resource was read again. */
-const pauses = { failed: 5000, conflict: 100 };
+/** Pause before a step that failed is repeated, ms. */
+const pauses = { failed: 5000 };
 /** Changes of one resource within this time are one status, ms. */
 const together = 200;
 /** Kubernetes lets no user delete it. With `namespaces`, the settings name another. */
@@ -429,6 +430,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     const wasGone = tracked.isGone;
     try {
       const next = await stepper.step(tracked, signal);
+      tracked.conflicts = 0;
       if (tracked.isForgotten) this.#tracked.delete(uid);
       else if (tracked.isGone && !wasGone) this.#look(uid);
       else if (next !== undefined) this.#agenda.add(uid, next);
@@ -437,8 +439,12 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       if (signal.aborted) return;
       const isConflict = isKubernetesError(error, 'kubernetes-conflict');
       if (isConflict) await this.#readAgain(tracked, cluster, signal);
-      else log.warn('HTCJob not brought on', { htcjob: tracked.name, ...toReason(error) });
-      this.#look(uid, isConflict ? pauses.conflict : pauses.failed);
+      tracked.conflicts = isConflict ? tracked.conflicts + 1 : 0;
+      const { pause, isNews } = isConflict
+        ? afterConflicts(tracked.conflicts)
+        : { pause: pauses.failed, isNews: true };
+      if (isNews) log.warn('HTCJob not brought on', { htcjob: tracked.name, ...toReason(error) });
+      this.#look(uid, pause);
     }
   }
 

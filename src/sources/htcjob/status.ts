@@ -130,36 +130,61 @@ function returnCodesOf({ judgement, reports, before }: StatusFacts): readonly Re
   return first.sort((one, other) => one.index - other.index);
 }
 
-/** What a deleted resource waits for. */
+/** What a deleted resource waits for, beside its jobs. `usual`: where no reason is known. */
+const waits = {
+  read: {
+    reason: 'NotRead',
+    message: 'it goes, and its jobs end, once its API server lets thresher read it',
+    usual: '',
+  },
+  listing: {
+    reason: 'JobsUnknown',
+    message: 'it goes when its backend has told which of its jobs live',
+    usual: '',
+  },
+  outputs: {
+    reason: 'OutputsLeft',
+    message: 'it goes when its outputs are removed',
+    usual: ' (they are being removed, or are about to be, after those of others)',
+  },
+  finalizer: {
+    reason: 'FinalizerLeft',
+    message: 'nothing of its jobs is left; it goes once its API server lets thresher take its finalizer away',
+    usual: '',
+  },
+} as const;
+
 export interface Leftover {
-  /** How many of its jobs live, or have left something; 0: its outputs alone are left; undefined: which of its jobs live is not known yet. */
-  readonly left: number | undefined;
-  readonly why?: Reason;
+  /** How many of its jobs live, or have left something; else what is awaited. */
+  readonly left: number | keyof typeof waits;
+  readonly whys: readonly (Reason | undefined)[];
 }
 
-function whyNamed(left: number | undefined, why: Reason | undefined): string {
-  if (why !== undefined) return ` (${why.code}: ${why.message})`;
-  return left !== undefined && left > 0 ? ' (those that live are asked to end)' : '';
-}
-
-function leftover(left: number | undefined): { readonly reason: string; readonly message: string } {
-  if (left === undefined)
-    return { reason: 'JobsUnknown', message: 'it goes when its backend has told which of its jobs live' };
-  if (left === 0) return { reason: 'OutputsLeft', message: 'it goes when its outputs are removed' };
+function leftover(left: Leftover['left']): {
+  readonly reason: string;
+  readonly message: string;
+  readonly usual: string;
+} {
+  if (typeof left !== 'number') return waits[left];
   const message = `it goes when nothing of its jobs is left: ${left} of them live, or have left something on their backend`;
-  return { reason: 'JobsLeft', message };
+  return { reason: 'JobsLeft', message, usual: ' (those that live are asked to end)' };
+}
+
+function whyNamed(whys: Leftover['whys'], usual: string): string {
+  const named = new Set(whys.flatMap((why) => (why === undefined ? [] : `${why.code}: ${why.message}`)));
+  return named.size > 0 ? ` (${[...named].join('; ')})` : usual;
 }
 
 /** The last status of one whose deletion waits for what its jobs left. */
-export function whileDeleting(before: HtcJobStatus, { left, why }: Leftover, now: number): HtcJobStatus {
+export function whileDeleting(before: HtcJobStatus, { left, whys }: Leftover, now: number): HtcJobStatus {
   const { conditions = [] } = before;
   const last = conditions.find(({ type }) => type === 'Deleting');
-  const { reason, message } = leftover(left);
+  const { reason, message, usual } = leftover(left);
   const condition: HtcJobCondition = {
     type: 'Deleting',
     status: 'True',
     reason,
-    message: (message + whyNamed(left, why)).slice(0, longestMessage),
+    message: (message + whyNamed(whys, usual)).slice(0, longestMessage),
     lastTransitionTime: last?.lastTransitionTime ?? isoSeconds(now),
   };
   const others = conditions.filter(({ type }) => type !== 'Deleting');

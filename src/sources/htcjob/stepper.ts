@@ -1,3 +1,4 @@
+import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { isOlder } from '../../clients/kubernetes/versions.ts';
 import type { Desk, Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -12,7 +13,7 @@ import { type EventWriter, notesOf } from './events.ts';
 import { type JobMaker, problemsOf } from './job-maker.ts';
 import type { Outputs } from './output/outputs.ts';
 import type { Judgement } from './judge.ts';
-import { longestLook, looks, nextLook } from './looks.ts';
+import { afterConflicts, longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import { countOf } from '../../clients/htcjob/numbers.ts';
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
@@ -323,17 +324,19 @@ export class Stepper {
     const unlisted = this.#whyUnlisted(tracked);
     await this.#restore(tracked);
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} is gone`);
-    await this.#parts.outputs.remove(tracked);
     if (!tracked.isGone) return 0;
+    // They may be over before its outputs are removed.
+    const ended = 'jobs of a HTCJob that was removed without its finalizer were ended';
+    if (tracked.living.length > 0 && tracked.said !== ended) {
+      tracked.said = ended;
+      this.#parts.log.warn(ended, { htcjob: tracked.name });
+    }
     // It stays known until a listing has shown its jobs: nothing else would end them then.
     if (unlisted !== undefined) {
       tracked.isRestored = false;
       return looks.failed;
     }
-    if (tracked.living.length > 0)
-      this.#parts.log.warn('jobs of a HTCJob that was removed without its finalizer were ended', {
-        htcjob: tracked.name,
-      });
+    if (this.#parts.outputs.remove(tracked) !== undefined) return looks.failed;
     tracked.isForgotten = true;
     return undefined;
   }
@@ -356,6 +359,27 @@ export class Stepper {
     return looks.finalizing;
   }
 
+  /**
+   * Says in the status of a deleted resource what its server refuses, where it takes that.
+   * @throws what it said: the step is to be repeated
+   */
+  async #orSay<T>(
+    tracked: Tracked,
+    left: Leftover['left'],
+    asked: Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    try {
+      return await asked;
+    } catch (error) {
+      const isOrdinary =
+        isKubernetesError(error, 'kubernetes-conflict') && !afterConflicts(tracked.conflicts + 1).isNews;
+      if (!signal.aborted && !isOrdinary)
+        await this.#waitToGo(tracked, { left, whys: [toReason(error)] }, signal).catch(() => undefined);
+      throw error;
+    }
+  }
+
   /** Jobs, spool and files go first, and then the resource. */
   async #finalize(tracked: Tracked, signal: AbortSignal): Promise<Next> {
     const { desk, cluster, log } = this.#parts;
@@ -366,7 +390,8 @@ export class Stepper {
     // One word of a list or a watch ends nothing. Nothing takes a deletion back, so that it is asked about once.
     const hasMore = tracked.open.length > 0 || (tracked.hasFinalizer && tracked.isClaimed);
     if (hasMore && !tracked.isDeletionRead) {
-      if (!(await this.#isUnchanged(tracked, signal))) return 0;
+      const read = this.#isUnchanged(tracked, signal);
+      if (!(await this.#orSay(tracked, 'read', read, signal))) return 0;
       tracked.isDeletionRead = true;
     }
     await this.#end(tracked, tracked.open, `HTCJob ${tracked.name} was deleted`);
@@ -374,19 +399,32 @@ export class Stepper {
     const left = await desk.discard(tracked.uid, true);
     if (left > 0) {
       const reasons = [...tracked.attempts.values()].map(({ workerId }) => desk.whyLeft(workerId ?? 0));
-      const why = reasons.find((reason) => reason !== undefined);
-      return this.#waitToGo(tracked, { left, ...(why && { why }) }, signal);
+      // Of a queue that cannot run no worker says why it is left.
+      const whys = [reasons.find((reason) => reason !== undefined), unlisted];
+      return this.#waitToGo(tracked, { left, whys }, signal);
     }
-    if (unlisted !== undefined) return this.#waitToGo(tracked, { left: undefined, why: unlisted }, signal);
-    try {
-      if (tracked.isClaimed) await this.#parts.outputs.remove(tracked);
-    } catch (error) {
-      const why = toReason(error);
-      log.warn('outputs of a deleted HTCJob could not be removed', { htcjob: tracked.name, ...why });
-      await this.#waitToGo(tracked, { left, why }, signal);
+    if (unlisted !== undefined) return this.#waitToGo(tracked, { left: 'listing', whys: [unlisted] }, signal);
+    const outputs = tracked.isClaimed ? this.#parts.outputs.remove(tracked) : undefined;
+    if (outputs !== undefined) {
+      await this.#waitToGo(tracked, { left: 'outputs', whys: [outputs.why] }, signal);
       return looks.failed;
     }
-    await cluster.setFinalizer(tracked.meta, false, signal);
+    const change = cluster.setFinalizer(tracked.meta, false, signal);
+    const version = await this.#orSay(tracked, 'finalizer', change, signal);
+    if (version === undefined) {
+      // A server that is behind the others may have said so: it is asked once more.
+      const read = this.#isUnchanged(tracked, signal);
+      const isSame = await this.#orSay(tracked, 'finalizer', read, signal);
+      if (!tracked.isGone) {
+        log.warn(
+          'a deleted HTCJob is there, though its server did not know it when its finalizer was to go',
+          {
+            htcjob: tracked.name,
+          },
+        );
+        return isSame ? looks.failed : 0;
+      }
+    }
     log.info('HTCJob deleted', { htcjob: tracked.name });
     tracked.isForgotten = true;
     return undefined;

@@ -55,6 +55,8 @@ export class Tracked {
   readonly ending = new Set<number>();
   /** Indexes that were asked for and of which nothing was heard: a pass of the queue may hold their requests in its hand. */
   readonly #offered = new Set<number>();
+  /** In how many steps in a row another writer had changed it, as its server said. */
+  conflicts = 0;
   /** The last word on why it stands still. */
   said: string | undefined;
   /** Monotonic ms since when its deletion waits, and when that was said last. */

@@ -89,7 +89,7 @@ function largestStatus(): HtcJobStatus {
   };
   return whileDeleting(
     withOutputs(status, outputs, 0),
-    { left: 1, why: { code: 'a-code', message: words } },
+    { left: 1, whys: [{ code: 'a-code', message: words }, undefined] },
     0,
   );
 }

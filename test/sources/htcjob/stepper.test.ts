@@ -1,5 +1,6 @@
 /** The steps of one resource: what a crash, a delay or another writer must not spoil. */
 import { expect } from 'chai';
+import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import type { HtcJob, HtcJobSpec, HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
 import type { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
@@ -492,9 +493,10 @@ describe('a step of a HTCJob', () => {
       site.outputs = {
         ...site.outputs,
         letGo: () => steps.push('letGo'),
-        remove: async () => {
+        remove: () => {
           steps.push('remove');
-          if (isAway) throw new Error('the directory of outputDir hangs');
+          const why = { code: 'htcjob-output', message: 'the directory of outputDir hangs' };
+          return isAway ? { why } : undefined;
         },
       };
       site.found = [newsOf(uid, 0, 'running')];
@@ -522,6 +524,88 @@ describe('a step of a HTCJob', () => {
       await site.step(tracked);
       expect(site.asked.at(-1)).to.equal('finalizer');
       expect(tracked.isForgotten).to.equal(true);
+    });
+
+    const whyDeleting = () => last()?.conditions?.find(({ type }) => type === 'Deleting')?.message;
+    /** Steps for this long, ms, each of which may fail, as the operator repeats them. */
+    const stepFor = async (tracked: Tracked, time: number) => {
+      const end = site.clock.monotonic() + time;
+      while (site.clock.monotonic() < end && !tracked.isForgotten)
+        await site.clock.advance((await site.step(tracked).catch(() => 5000)) ?? 0);
+    };
+
+    it('says that its outputs are being removed, while they are', async () => {
+      site.outputs = { ...site.outputs, remove: () => ({ why: undefined }) };
+      const tracked = site.track(htcJob({ output: {} }), claimed, deleted);
+      await stepFor(tracked, 20_000);
+      expect(site.asked).to.deep.equal(['status OutputsLeft']);
+      expect(whyDeleting()).to.match(/when its outputs are removed \(they are being removed/);
+    });
+
+    const server = (code: 'kubernetes-not-found' | 'kubernetes-forbidden' | 'kubernetes-invalid') => () => {
+      throw new KubernetesError({ code, message: `the server says ${code}`, maybeDone: false });
+    };
+    const other = { metadata: { name: 'other', uid: 'uid-of-other', resourceVersion: '99', finalizers: [] } };
+    for (const [what, answer] of [
+      ['nothing', () => ({})],
+      ['another object', () => other],
+      ['the object with its finalizer', (before) => before ?? {}],
+      ['that it is not there, which a read contradicts', server('kubernetes-not-found')],
+    ] as [string, (before: HtcJob | undefined) => object][])
+      it(`is not over where the answer to the removal of its finalizer is ${what}: it is asked for again, and the log says so`, async () => {
+        site.finalizerAnswer = answer;
+        const tracked = site.track(htcJob(), claimed, deleted);
+        const failed = await site.step(tracked).then(
+          () => site.log.lines.some(({ level }) => level === 'warn'),
+          (error: unknown) => error instanceof KubernetesError,
+        );
+        expect([failed, tracked.isForgotten]).to.deep.equal([true, false]);
+        site.finalizerAnswer = undefined;
+        await site.step(tracked);
+        expect(site.asked).to.deep.equal(['finalizer', 'finalizer']);
+        expect(tracked.isForgotten).to.equal(true);
+      });
+
+    it('is over where its server says twice that it is not there', async () => {
+      site.finalizerAnswer = server('kubernetes-not-found');
+      const tracked = site.track(htcJob(), undefined, deleted);
+      site.gone('zero');
+      await site.step(tracked);
+      expect(tracked.isForgotten).to.equal(true);
+    });
+
+    for (const code of ['kubernetes-forbidden', 'kubernetes-invalid'] as const)
+      it(`says that its server does not let its finalizer go: ${code}`, async () => {
+        site.finalizerAnswer = server(code);
+        // They are removed already, and asked about all the same.
+        site.outputs = { ...site.outputs, remove: () => undefined };
+        const tracked = site.track(htcJob({ output: {} }), claimed, deleted);
+        await stepFor(tracked, 20_000);
+        expect(site.asked.filter((one) => one !== 'finalizer')).to.deep.equal(['status FinalizerLeft']);
+        expect(whyDeleting()).to.match(
+          new RegExp(`its finalizer away \\(${code}: the server says ${code}\\)$`),
+        );
+        site.finalizerAnswer = undefined;
+        await stepFor(tracked, 5000);
+        expect(tracked.isForgotten).to.equal(true);
+      });
+
+    it('says that its server does not let it be read, where that takes a status all the same', async () => {
+      site.readFails = true;
+      site.found = [newsOf(uid, 0, 'running')];
+      const tracked = site.track(htcJob(), claimed, deleted);
+      await stepFor(tracked, 20_000);
+      expect([site.asked, site.ended]).to.deep.equal([['status NotRead'], []]);
+      expect(whyDeleting()).to.match(/lets thresher read it \(kubernetes-unreachable: /);
+    });
+
+    it('says of jobs that live on a queue that cannot run why it cannot', async () => {
+      site.unlisted = { code: 'unknown-plugin', message: 'there is no plugin NoSuch' };
+      site.found = [newsOf(uid, 0, 'running')];
+      site.left = 1;
+      const tracked = site.track(htcJob(), claimed, deleted);
+      await stepFor(tracked, 20_000);
+      expect(whyDeleting()).to.match(/1 of them live.*\(unknown-plugin: there is no plugin NoSuch\)$/);
     });
 
     it('ends the jobs of one that went without its finalizer, and none of another factory', async () => {

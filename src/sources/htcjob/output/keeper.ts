@@ -2,6 +2,7 @@ import type { Desk, Log } from '../../../plugins/contracts/index.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { within } from '../../../util/within.ts';
 import { messageOf, ThresherError, toReason } from '../../../worker/errors.ts';
+import type { Reason } from '../../../worker/reason.ts';
 import { type HtcJobStatus, jobCount } from '../../../clients/htcjob/resource.ts';
 import { attemptOf, fromRanges } from '../../../clients/htcjob/numbers.ts';
 import { hasEnded, type JobFacts } from '../facts.ts';
@@ -9,7 +10,7 @@ import { hasEndedForGood, type Judgement } from '../judge.ts';
 import type { Tracked } from '../tracked.ts';
 import { Agenda } from '../agenda.ts';
 import { withOutputs } from './output-status.ts';
-import type { Outputs } from './outputs.ts';
+import type { Outputs, OutputsLeft } from './outputs.ts';
 import { directoryOf, type OutputPlace } from './place.ts';
 import type { OnFiles } from './directory.ts';
 import { type OutputBounds, unpack } from './unpack.ts';
@@ -30,7 +31,9 @@ export interface KeeperParts {
 const longestRest = 10_000;
 /** Outputs that are fetched at the same time. */
 const atOnce = 4;
-/** Pauses before an output that could not be kept is fetched again, ms: each is twice the one before. */
+/** Resources whose outputs are removed at the same time: one of them may have 100,000 files, and one file system takes two calls at a time. */
+const removedAtOnce = 2;
+/** Pauses before an output that could not be kept is fetched again, or outputs that could not be removed are, ms: each is twice the one before. */
 const pauses = {
   first: 2000,
   /** Where the backend or the file system said no: it may be back at any time. */
@@ -96,33 +99,50 @@ interface Known {
   readonly over: AbortController;
 }
 
+/** The outputs of one resource that goes. */
+interface Leaving {
+  readonly tracked: Tracked;
+  state: 'left' | 'asked' | 'removed';
+  /** Why the last try failed. */
+  why: Reason | undefined;
+  /** Before the next try, ms. */
+  pause: number;
+}
+
 /**
- * Brings the outputs of ended jobs into the directory of the operator, each once: an output that has its name there is whole. The
- * steps of a resource do not wait for it.
+ * Brings the outputs of ended jobs into the directory of the operator, each once: an output that has its name there is whole. Removes
+ * those of resources that go. The steps of a resource wait for neither.
  */
 export class OutputKeeper implements Outputs {
   readonly #parts: KeeperParts;
   readonly #known = new Map<string, Known>();
   readonly #agenda: Agenda;
   readonly #busy = new Map<string, Promise<void>>();
+  /** What is known of those that go, as long as their steps go on. */
+  readonly #leaving = new WeakMap<Tracked, Leaving>();
+  /** Those whose removal waits for its turn. */
+  readonly #asked = new Map<string, Leaving>();
+  readonly #removals: Agenda;
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
     this.#agenda = new Agenda(parts.clock);
+    this.#removals = new Agenda(parts.clock);
   }
 
   /** Resolves when `signal` aborts and all is at rest. */
-  run(signal: AbortSignal): Promise<void> {
-    return this.#agenda.run(
-      atOnce,
-      async (uid) => {
-        const work = this.#bring(uid, signal);
-        this.#busy.set(uid, work);
-        await work;
-        this.#busy.delete(uid);
-      },
-      signal,
-    );
+  async run(signal: AbortSignal): Promise<void> {
+    const bring = async (uid: string) => {
+      const work = this.#bring(uid, signal);
+      this.#busy.set(uid, work);
+      await work;
+      this.#busy.delete(uid);
+    };
+    const remove = (uid: string) => this.#removeAsked(uid, signal);
+    await Promise.all([
+      this.#agenda.run(atOnce, bring, signal),
+      this.#removals.run(removedAtOnce, remove, signal),
+    ]);
   }
 
   /** Asks for the outputs of the jobs that have ended for good. */
@@ -176,10 +196,42 @@ export class OutputKeeper implements Outputs {
     this.#known.delete(uid);
   }
 
-  async remove(tracked: Tracked): Promise<void> {
-    const { uid, meta, spec } = tracked;
-    if (spec.output === undefined) return;
+  remove(tracked: Tracked): OutputsLeft | undefined {
+    const { uid, spec } = tracked;
+    if (spec.output === undefined) return undefined;
     this.letGo(tracked);
+    const leaving = this.#leaving.get(tracked) ?? { tracked, state: 'left', why: undefined, pause: 0 };
+    if (leaving.state === 'removed') return undefined;
+    this.#leaving.set(tracked, leaving);
+    if (leaving.state === 'left') {
+      leaving.state = 'asked';
+      this.#asked.set(uid, leaving);
+      this.#removals.add(uid, leaving.pause);
+    }
+    return leaving;
+  }
+
+  async #removeAsked(uid: string, ended: AbortSignal): Promise<void> {
+    const leaving = this.#asked.get(uid);
+    this.#asked.delete(uid);
+    // It may be there again, with what it has brought since.
+    if (leaving === undefined || this.#leaving.get(leaving.tracked) !== leaving) return;
+    const { log, changed } = this.#parts;
+    const { tracked, pause } = leaving;
+    try {
+      await this.#remove(tracked);
+      leaving.state = 'removed';
+    } catch (error) {
+      if (ended.aborted) return;
+      leaving.why = toReason(error);
+      leaving.state = 'left';
+      leaving.pause = pause === 0 ? pauses.first : Math.min(2 * pause, pauses.longest);
+      log.warn('outputs of a deleted HTCJob could not be removed', { htcjob: tracked.name, ...leaving.why });
+    }
+    changed(uid);
+  }
+
+  async #remove({ uid, meta, spec }: Tracked): Promise<void> {
     const { desk, place, clock } = this.#parts;
     // A disk or a schedd that hangs ends nothing. The deletion says so, and comes back.
     if (!(await within(clock, longestRest, this.#busy.get(uid) ?? Promise.resolve())))
@@ -193,9 +245,12 @@ export class OutputKeeper implements Outputs {
     await place.remove(directoryOf(meta, spec));
   }
 
-  #of({ uid, meta, spec, status, name }: Tracked): Known {
+  #of(tracked: Tracked): Known {
+    const { uid, meta, spec, status, name } = tracked;
     const before = this.#known.get(uid);
     if (before !== undefined) return before;
+    // One that is there after all: what was removed says nothing of what comes.
+    this.#leaving.delete(tracked);
     const count = jobCount(spec);
     const known: Known = {
       parts: directoryOf(meta, spec),

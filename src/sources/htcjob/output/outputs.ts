@@ -1,6 +1,13 @@
 import type { HtcJobStatus } from '../../../clients/htcjob/resource.ts';
 import type { Judgement } from '../judge.ts';
 import type { Tracked } from '../tracked.ts';
+import type { Reason } from '../../../worker/reason.ts';
+
+/** Outputs that are not removed yet. */
+export interface OutputsLeft {
+  /** Why the last try failed; undefined: none has failed. */
+  readonly why: Reason | undefined;
+}
 
 /** The outputs of jobs, as the steps of a resource see them. A resource without `spec.output` has none. */
 export interface Outputs {
@@ -12,8 +19,11 @@ export interface Outputs {
   isOpen(tracked: Tracked): boolean;
   /** The resource goes: no further output of it is brought. */
   letGo(tracked: Tracked): void;
-  /** Removes all outputs of a resource that goes. @throws what backends and the file system say */
-  remove(tracked: Tracked): Promise<void>;
+  /**
+   * Has all outputs of a resource that goes removed, beside the steps. It is called again until they are: that tries again after a failure.
+   * @returns undefined once they are removed
+   */
+  remove(tracked: Tracked): OutputsLeft | undefined;
 }
 
 /** An operator without a directory for them: it refuses resources with `spec.output`. */
@@ -22,5 +32,5 @@ export const noOutputs: Outputs = {
   inStatus: (_, status) => status,
   isOpen: () => false,
   letGo: () => undefined,
-  remove: async () => undefined,
+  remove: () => undefined,
 };

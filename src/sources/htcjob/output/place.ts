@@ -68,7 +68,10 @@ export class OutputPlace {
     this.#onFiles = onFiles;
   }
 
-  /** @returns whether the output of this name is there, whole. @throws ThresherError `htcjob-output` for a link or a file of that name */
+  /**
+   * @returns whether the output of this name is there, whole
+   * @throws ThresherError `htcjob-output` for a link or a file of that name, and where the directory of the operator is not there
+   */
   async has(parts: readonly string[], name: string): Promise<boolean> {
     const found = await this.#inside(parts, false, async (directory) => {
       const output = await openIn(directory, name);
@@ -127,7 +130,10 @@ export class OutputPlace {
     }
   }
 
-  /** Removes the directory of a resource, and those above it that are empty then. */
+  /**
+   * Removes the directory of a resource, and those above it that are empty then.
+   * @throws ThresherError `htcjob-output` where the directory of the operator is not there, and like `HeldDirectory.remove`
+   */
   async remove(parts: readonly string[]): Promise<void> {
     for (let depth = parts.length; depth > 0; depth--) {
       const [name = '', above] = [parts[depth - 1], parts.slice(0, depth - 1)];
@@ -152,10 +158,12 @@ export class OutputPlace {
     try {
       directory = await HeldDirectory.open(this.root, this.#onFiles);
     } catch (error) {
-      // A directory that is made in the place of one that is not mounted would hide the outputs.
+      // A directory that is made in the place of one that is not mounted would hide the outputs. One that is not there is not empty: what is to
+      // be removed from it would come back with it.
       if (make) throw notThere(this.root, messageOf(error));
-      if (hasCode(error, 'ENOENT')) return undefined;
-      throw error;
+      if (!hasCode(error, 'ENOENT')) throw error;
+      const remedy = 'mount it; if it is lost for good, make it: what was in it counts as removed then';
+      throw notThere(this.root, messageOf(error), remedy);
     }
     try {
       for (const part of parts) {
@@ -181,10 +189,10 @@ export class OutputPlace {
   }
 }
 
-function notThere(root: string, why: string): ThresherError {
+function notThere(root: string, why: string, remedy = 'make it, or mount it'): ThresherError {
   return new ThresherError(
     'htcjob-output',
-    `the directory ${root} of outputDir cannot be used (${why}): make it, or mount it`,
+    `the directory ${root} of outputDir cannot be used (${why}): ${remedy}`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { HtcJobStatus } from '../../../../src/clients/htcjob/resource.ts';
@@ -7,14 +7,17 @@ import { ThresherError } from '../../../../src/worker/errors.ts';
 import type { LeftOutput } from '../../../../src/plugins/contracts/index.ts';
 import type { JobFacts } from '../../../../src/sources/htcjob/facts.ts';
 import type { Judged } from '../../../../src/sources/htcjob/judge.ts';
+import type { OnFiles } from '../../../../src/sources/htcjob/output/directory.ts';
 import { OutputKeeper } from '../../../../src/sources/htcjob/output/keeper.ts';
 import { OutputPlace } from '../../../../src/sources/htcjob/output/place.ts';
 import { kept } from '../../../../src/sources/htcjob/followed.ts';
 import { Tracked } from '../../../../src/sources/htcjob/tracked.ts';
 import { archiveOf, inPieces } from '../../../support/archives.ts';
 import { indexOf } from '../../../../src/clients/htcjob/numbers.ts';
+import { nextTurn } from '../../../../src/util/clock.ts';
 import { htcJob } from '../../../support/htc-jobs.ts';
 import { newsOf } from '../../../support/htcjob-stepper.ts';
+import { HangingLane } from '../../../support/hanging-lane.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { recordingLog } from '../../../support/samples.ts';
 import { temporaryDirectory } from '../../../support/temporary.ts';
@@ -37,8 +40,11 @@ describe('the keeper of outputs', () => {
   /** How many of the next drops fail. */
   let untold: number;
   let tracked: Tracked;
+  /** How calls about files are made. */
+  let onFiles: OnFiles;
 
   beforeEach(() => {
+    onFiles = (_, work) => work();
     root = temporaryDirectory();
     clock = new ManualClock();
     log = recordingLog();
@@ -77,7 +83,6 @@ describe('the keeper of outputs', () => {
       },
     };
     const found = { ...desk, find: async () => [] };
-    const onFiles = <T>(_: string, work: () => Promise<T>) => work();
     const place = new OutputPlace(root, onFiles);
     const bounds = { bytes: 10_000, files: 10 };
     const keeper = new OutputKeeper({
@@ -91,6 +96,14 @@ describe('the keeper of outputs', () => {
     });
     over = keeper.run(end.signal);
     return keeper;
+  }
+
+  async function removed(keeper: OutputKeeper): Promise<void> {
+    await until('it is removed', async () => {
+      if (keeper.remove(tracked) === undefined) return true;
+      await clock.advance(1000);
+      return false;
+    });
   }
 
   async function restart(): Promise<OutputKeeper> {
@@ -125,22 +138,20 @@ describe('the keeper of outputs', () => {
     };
     want(keeper, [1]);
     await until('it is being brought', () => asked.length === 1);
-    await keeper.remove(tracked);
+    await removed(keeper);
     expect(dropped).to.deep.equal([]);
 
     const stuck = Promise.withResolvers<undefined>();
     hangs = () => stuck.promise;
     want(keeper, [1]);
     await until('it is being brought again', () => asked.length === 2);
-    const told = keeper.remove(tracked).then(
-      () => 'removed',
-      (error: unknown) => (error as ThresherError).code,
-    );
+    expect(keeper.remove(tracked)?.why).to.equal(undefined);
     await clock.pass(10_000);
-    expect(await told).to.equal('output-awaited');
+    await until('it says why', () => keeper.remove(tracked)?.why?.code === 'output-awaited');
     stuck.resolve(undefined);
-    await keeper.remove(tracked);
-    expect(log.lines.filter(({ level }) => level === 'warn')).to.deep.equal([]);
+    await removed(keeper);
+    const warnings = log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(warnings).to.deep.equal(['outputs of a deleted HTCJob could not be removed']);
   });
 
   it('keeps each output once, and lets the backend forget it then', async () => {
@@ -407,10 +418,93 @@ describe('the keeper of outputs', () => {
     left.set(1, [archive]).set(2, [away]);
     want(keeper);
     await until('one is kept', () => statusOf(keeper).outputIndexes === '0');
-    await keeper.remove(tracked);
+    await removed(keeper);
     expect(readdirSync(root)).to.deep.equal([]);
     left.set(2, [archive]);
     await clock.advance(120_000);
     expect(readdirSync(root)).to.deep.equal([]);
+  });
+
+  /** Resources with an output of some files each. */
+  function withOutputs(count: number): readonly Tracked[] {
+    return Array.from({ length: count }, (_, nth) => {
+      const one = new Tracked(kept(htcJob({ output: {} }, `job-${nth}`)));
+      const directory = join(root, `default/job-${nth}-uid-of-job-${nth}/0`);
+      mkdirSync(directory, { recursive: true });
+      for (const name of ['a', 'b', 'c']) writeFileSync(join(directory, name), name);
+      return one;
+    });
+  }
+
+  it('removes the outputs of two resources at a time, keeps nobody waiting for that, and goes on after a restart', async () => {
+    const lane = new HangingLane();
+    onFiles = (what, work) => lane.run(what, work);
+    const all = withOutputs(5);
+    const keeper = begin();
+    for (const one of all) expect(keeper.remove(one)).to.include({ why: undefined });
+    await until('two are begun', () => lane.waiting === 2);
+    for (const one of all) expect(keeper.remove(one)).to.include({ why: undefined });
+    await clock.advance(60_000);
+    expect(lane.waiting, 'no more of them are, nor twice').to.equal(2);
+    // Some files are gone when the daemon ends.
+    await until('some files are removed', async () => {
+      if (lane.waiting > 0) await lane.next();
+      return lane.asked.filter((what) => what === 'removing a file').length > 4;
+    });
+    end.abort();
+    await until('it is at rest', async () => {
+      lane.giveUp('the daemon ends');
+      return Promise.race([over?.then(() => true), nextTurn().then(() => false)]);
+    });
+    expect(readdirSync(root)).to.deep.equal(['default']);
+    onFiles = (_, work) => work();
+    const next = begin();
+    await until('all are removed', () => all.every((one) => next.remove(one) === undefined));
+    expect(readdirSync(root)).to.deep.equal([]);
+  });
+
+  it('tries again to remove outputs, with growing pauses, and says why it could not', async () => {
+    let calls = 0;
+    let isAway = true;
+    onFiles = (_, work) => {
+      calls++;
+      return isAway ? Promise.reject(new Error('the disk is away')) : work();
+    };
+    const [one] = withOutputs(1);
+    if (one === undefined) throw new Error('there is none');
+    const keeper = begin();
+    expect(keeper.remove(one)?.why).to.equal(undefined);
+    await until('it says why', () => keeper.remove(one)?.why?.message === 'the disk is away');
+    for (const [nth, pause] of [2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000].entries()) {
+      await clock.advance(pause - 1);
+      expect(calls, `before ${pause} ms`).to.equal(nth + 1);
+      await clock.advance(1);
+      await until('it is tried again', () => calls === nth + 2);
+      await until('it has failed', () => log.lines.length === nth + 2);
+      expect(keeper.remove(one)?.why?.message).to.equal('the disk is away');
+    }
+    isAway = false;
+    await clock.advance(60_000);
+    await until('they are removed', () => keeper.remove(one) === undefined);
+    expect(readdirSync(root)).to.deep.equal([]);
+    // Also when its finalizer cannot be taken away at once.
+    expect(keeper.remove(one)).to.equal(undefined);
+  });
+
+  it('removes nothing of a resource that is there again while its removal waits', async () => {
+    const lane = new HangingLane();
+    onFiles = (what, work) => lane.run(what, work);
+    const [first, second, third] = withOutputs(3);
+    if (first === undefined || second === undefined || third === undefined) throw new Error('too few');
+    const keeper = begin();
+    for (const one of [first, second, third]) keeper.remove(one);
+    await until('two are begun', () => lane.waiting === 2);
+    keeper.inStatus(third, {});
+    await until('the others are removed', async () => {
+      if (lane.waiting > 0) await lane.next();
+      return [first, second].every((one) => keeper.remove(one) === undefined);
+    });
+    await clock.advance(1000);
+    expect([lane.waiting, readdirSync(join(root, 'default'))]).to.deep.equal([0, ['job-2-uid-of-job-2']]);
   });
 });

@@ -127,8 +127,23 @@ describe('the directory of outputs', () => {
     const message = await make('0').catch((error: unknown) => (error as Error).message);
     expect(message).to.contain('make it, or mount it');
     expect(existsSync(root)).to.equal(false);
-    await place.remove(parts);
     renameSync(`${root}-away`, root);
+  });
+
+  it('is not taken for empty while it is away: outputs are removed once it is there again', async () => {
+    await make('0');
+    renameSync(root, `${root}-away`);
+    const refusals = [place.remove(parts), place.has(parts, '0')];
+    for (const refusal of refusals)
+      expect(await refusal.catch((error: unknown) => error))
+        .to.include({ code: 'htcjob-output' })
+        .and.have.property('message')
+        .that.contains('mount it; if it is lost for good, make it');
+    renameSync(`${root}-away`, root);
+    await place.remove(parts);
+    expect(readdirSync(root)).to.deep.equal([]);
+    await place.remove(parts);
+    expect(await place.has(parts, '0')).to.equal(false);
   });
 
   it('loses all of a resource that goes, and keeps those of others', async () => {
