@@ -6,10 +6,12 @@ import { HtcJobOptions, type HtcJobQueueOptions } from '../../../src/clients/htc
 import type { SourceHttpAnswer, SourceQueue } from '../../../src/plugins/contracts/index.ts';
 import { ImageJobs } from '../../../src/sources/htcjob/job/image-jobs.ts';
 import { tokenOf } from '../../../src/sources/htcjob/job/token.ts';
-import { HtcJobOperator } from '../../../src/sources/htcjob/operator.ts';
+import { HtcJobOperator, type OutputOptions } from '../../../src/sources/htcjob/operator.ts';
+import { OutputPlace } from '../../../src/sources/htcjob/output/place.ts';
 import { defaultsOf } from '../../../src/util/schema-defaults.ts';
 import { nextTurn } from '../../../src/util/clock.ts';
 import type { Reason } from '../../../src/worker/reason.ts';
+import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import { isFinal, type WorkerStatus } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
@@ -57,11 +59,12 @@ describe('the operator of HTCJobs', () => {
     await parts[Symbol.asyncDispose]();
   });
 
-  function start(namespaces: string[] = []): void {
+  function start(namespaces: string[] = [], outputs?: OutputOptions): void {
     const { clock, log } = parts;
     const maker = new ImageJobs({ binds: [], runtime: 'none', events: undefined });
     const host = { factoryId: 'factory', clock, random: () => 0.5, log, memory };
-    operator = new HtcJobOperator({ ...defaultsOf(HtcJobOptions)(), namespaces }, server, maker, host, key);
+    const options = { ...defaultsOf(HtcJobOptions)(), namespaces };
+    operator = new HtcJobOperator(options, server, maker, host, key, outputs);
     stop = new AbortController();
     const desk = new SourceDesk('htcjob', {
       ...parts.context,
@@ -171,6 +174,103 @@ describe('the operator of HTCJobs', () => {
       await parts.ledger.markSwept([1]);
       await until('it goes', () => (server.objects.get('zero')?.metadata.finalizers ?? []).length === 0);
     });
+
+  describe('of deleted HTCJobs', () => {
+    const isFreed = (name: string) => server.objects.get(name)?.metadata.finalizers?.length === 0;
+
+    /** A finished one, which was deleted. */
+    function addDeleted(name: string): void {
+      const job = htcJob({ output: {} }, name);
+      const metadata = {
+        ...job.metadata,
+        finalizers: ['finalizer.htc.cern.ch'],
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+      };
+      const { uid } = job.metadata;
+      const counts = {
+        active: 0,
+        held: 0,
+        succeeded: 1,
+        failed: 0,
+        completedIndexes: '0',
+        outputIndexes: '0',
+      };
+      const completionTime = '2026-01-01T00:00:00Z';
+      server.add({
+        ...job,
+        metadata,
+        status: { uniqId: uid, factory: 'factory', ...counts, completionTime },
+      });
+    }
+
+    it('removes the outputs of few at a time, and keeps no other HTCJob waiting for that, also after a restart', async () => {
+      let removals = 0;
+      let isAway = true;
+      const over = Promise.withResolvers<undefined>();
+      const onFiles: OutputOptions['onFiles'] = (_, work) => work();
+      const place = Object.assign(new OutputPlace('/nowhere', onFiles), {
+        remove: async () => {
+          removals++;
+          if (isAway) await over.promise;
+        },
+      });
+      const outputs = { place, onFiles, bounds: { bytes: 1000, files: 10 } };
+      await end();
+      start([], outputs);
+      const names = Array.from({ length: 30 }, (_, nth) => `deleted-${nth}`);
+      for (const name of names) addDeleted(name);
+      await until('outputs are being removed', () => removals > 0);
+      await operator.wanted(queue);
+      server.add(htcJob({}, 'other'));
+      await until('the other one has its finalizer', () => server.count('PATCH other') > 0);
+      const whyOf = (name: string) =>
+        statusOf(name)?.conditions?.find(({ type }) => type === 'Deleting')?.message ?? '';
+      await until('all say what they wait for', () =>
+        names.every((name) => whyOf(name).includes('they are being removed')),
+      );
+      expect([removals, names.some(isFreed)]).to.deep.equal([2, false]);
+      stop.abort();
+      over.resolve(undefined);
+      await running;
+      isAway = false;
+      start([], outputs);
+      await until('all go', () => names.every(isFreed));
+    });
+
+    it('says so where its server finds conflicts without end, and asks ever less often', async () => {
+      const patch = server.patch.bind(server);
+      let isOther = true;
+      server.patch = async (path, ...rest) => {
+        if (isOther && path.endsWith('/htcjobs/contested'))
+          throw new KubernetesError({ code: 'kubernetes-conflict', message: 'conflict', maybeDone: false });
+        return patch(path, ...rest);
+      };
+      const told = () => parts.log.lines.filter(({ message }) => message === 'HTCJob not brought on');
+      addDeleted('contested');
+      await until('it is read', () => server.count('GET contested') > 0);
+      await parts.clock.advance(120_000);
+      expect(server.count('GET contested')).to.be.within(20, 40);
+      expect(told().length).to.be.within(15, 30);
+      expect(told()[0]?.facts).to.include({ htcjob: 'default/contested', code: 'kubernetes-conflict' });
+      const condition = statusOf('contested')?.conditions?.find(({ type }) => type === 'Deleting');
+      expect(condition).to.include({ reason: 'FinalizerLeft' });
+      isOther = false;
+      await until('it goes', () => isFreed('contested'));
+    });
+
+    it('says nothing of a few conflicts with another writer', async () => {
+      const patch = server.patch.bind(server);
+      let left = 3;
+      server.patch = async (path, ...rest) => {
+        if (path.endsWith('/htcjobs/contested') && left-- > 0)
+          throw new KubernetesError({ code: 'kubernetes-conflict', message: 'conflict', maybeDone: false });
+        return patch(path, ...rest);
+      };
+      addDeleted('contested');
+      await until('it goes', () => isFreed('contested'));
+      expect(parts.log.lines.filter(({ level }) => level === 'warn')).to.deep.equal([]);
+    });
+  });
 
   it('leaves out an object that does not say which HTCJob it is, and runs the others', async () => {
     const odd = { ...htcJob({}, 'odd'), metadata: null } as unknown as HtcJob;
