@@ -86,10 +86,12 @@ describe('check-config', () => {
       { Q: good(), H, T: { ...good(), isTemplateQueue: true } },
       {
         master: { stateDir: 'state', harvester_id: 'us' },
-        qconf: { queueList: ['DYNAMIC', 'Q'] },
-        cacher: { data: [`panda_queues.json||${url}`] },
+        qconf: { queueList: ['DYNAMIC', 'Q'], configFromCacher: true },
+        cacher: { data: [`panda_queues.json||${url}`, `queues_config_file||${url}`] },
       },
     );
+    const remote = { REMOTE: good(), [`R-${password}`]: good() };
+    writeFileSync(join(directory, 'state/cache/queues_config_file'), JSON.stringify(remote));
     const shown: string[] = [];
     for (const more of [[], ['--output', 'json']])
       for (const command of [['check-config'], ['check-config', 'H'], ['explain', 'Q'], ['explain', 'H']]) {
@@ -102,9 +104,9 @@ describe('check-config', () => {
     expect(shown[0]).to.match(
       /login of ours is in the name of an entry, which is left out: \(hidden\).*\[cache-login\]/,
     );
-    expect(shown[0])
-      .to.match(/^NEW +ready/m)
-      .and.to.match(/^3 queues: /m);
+    expect(shown[0]).to.match(/queues_config_file: .*left out: R-\(hidden\).*\[cache-login\]/);
+    for (const queue of ['NEW', 'REMOTE']) expect(shown[0]).to.match(new RegExp(`^${queue} +ready`, 'm'));
+    expect(shown[0]).to.match(/^4 queues: /m);
   });
 
   /** What a queue has otherwise than a good one, its state, and the message without place. */
