@@ -1,4 +1,3 @@
-import { holdsOwn } from '../util/own-secrets.ts';
 import { isStorable, whatIsWrongWithOrigin } from './origin.ts';
 import type { Worker } from './worker.ts';
 
@@ -21,14 +20,6 @@ export function markedWorker(text: unknown): (MarkedWorker & Readonly<Record<str
     return undefined;
   }
   return isMarked(read) ? read : undefined;
-}
-
-/**
- * Whether a secret of ours stands in a mark, or in what the backend calls the object: a row made of them would show it. Servers may send
- * back how they were asked, in whatever they say.
- */
-export function hasLogin(identity: object, handle: object): boolean {
-  return holdsOwn(JSON.stringify([identity, handle]));
 }
 
 /** Attempts at one worker: a larger number is no count of them. */

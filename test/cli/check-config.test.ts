@@ -72,8 +72,12 @@ describe('check-config', () => {
     const file = join(directory, 'state/cache/panda_queues.json');
     mkdirSync(join(directory, 'state/cache'), { recursive: true });
     const entry = (name: string) => ({
-      ...{ panda_resource: name, status: 'online', corecount: password, maxrss: password },
-      ...{ pilot_version: password, params: { maxWorkers: password, [`jdl.plusattr.${password}`]: 'x' } },
+      panda_resource: name,
+      status: 'online',
+      corecount: password,
+      maxrss: password,
+      pilot_version: password,
+      params: { maxWorkers: password, [`jdl.plusattr.${password}`]: 'x' },
     });
     const ours = { pilot_manager: 'Harvester', harvester: 'us', harvester_template: 'T' };
     const named = (name: string) => [name, { ...entry(name), ...ours }] as const;

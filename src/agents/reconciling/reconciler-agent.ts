@@ -14,10 +14,9 @@ import type { Emit } from '../events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Clock } from '../../util/clock.ts';
 import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
-import { hasLogin } from '../../worker/marked.ts';
 import { type AccessPoints, isGivenBy, workerOfMark } from '../submission/worker-maker.ts';
 import { SharedFactory } from './shared-factory.ts';
-import { copiesOf, isMarked, outdoneOf, whyTaken } from './strangers.ts';
+import { copiesOf, hasLogin, isMarked, outdoneOf, whyTaken } from './strangers.ts';
 
 /** The judgement of an object that carries our mark. */
 export type Verdict =
@@ -56,7 +55,7 @@ export function judge(
     return { kind: 'known' };
   }
   // It is not adopted, and may be a worker all the same: nobody but a person removes it.
-  if (hasLogin(identity, handle))
+  if (hasLogin({ ...found, identity }))
     return { kind: 'orphan', why: 'a login of this daemon is in its mark', doubtful: true };
   const config = configId(identity.queue);
   if (config === undefined) return { kind: 'orphan', why: `its queue ${identity.queue} is not configured` };
@@ -183,9 +182,7 @@ export class ReconcilerAgent {
     const marked = first.filter(isMarked);
     const couldBeAdopted = marked.filter(
       (found) =>
-        rowOf(found) === undefined &&
-        configs.get(found.identity.queue) !== undefined &&
-        !hasLogin(found.identity, found.handle),
+        rowOf(found) === undefined && configs.get(found.identity.queue) !== undefined && !hasLogin(found),
     );
     const known = marked.filter((found) => rowOf(found) !== undefined);
     const outdone = new Map([
