@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { oneLine } from '../util/one-line.ts';
+import { withoutOwn } from '../util/own-secrets.ts';
 
 export { oneLine };
 
@@ -40,7 +41,18 @@ export function passOutputOn(program: Command, action: Command): void {
 
 /** Always an array of objects: scripts need one rule only. */
 export function printJson(out: NodeJS.WritableStream, rows: readonly unknown[]): void {
-  out.write(`${JSON.stringify(rows, null, 2)}\n`);
+  // Value by value: what hides a secret in the whole text knows nothing of escapes.
+  const shown = (_key: string, value: unknown) => (typeof value === 'string' ? withoutOwn(value) : value);
+  out.write(`${JSON.stringify(rows, shown, 2)}\n`);
+}
+
+/** The same stream for texts that may have words of others in them: they are written without the secrets of this process. Logs of workers are bytes. */
+export function withoutSecrets(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  const write = (piece: string | Uint8Array, ...more: never[]) =>
+    stream.write(typeof piece === 'string' ? withoutOwn(piece) : piece, ...more);
+  return new Proxy(stream, {
+    get: (target, key) => (key === 'write' ? write : (Reflect.get(target, key) as unknown)),
+  });
 }
 
 export interface Column<Row> {

@@ -4,7 +4,7 @@ import { ThresherError } from '../worker/errors.ts';
 import { type Subcommand, subcommands } from './commands.ts';
 import { type Environment, ExitStatus } from './environment.ts';
 import { namedCommand } from './named-command.ts';
-import { globalOutputOption, oneLine, passOutputOn } from './output.ts';
+import { globalOutputOption, oneLine, passOutputOn, withoutSecrets } from './output.ts';
 import { MistakesInFiles } from './problems.ts';
 
 /**
@@ -43,7 +43,8 @@ export async function makeProgram(
 }
 
 /** Runs one command line. @returns the exit status: 0, 1 for what went wrong, 2 for wrong use. */
-export async function runProgram(argv: readonly string[], environment: Environment): Promise<number> {
+export async function runProgram(argv: readonly string[], given: Environment): Promise<number> {
+  const environment = { ...given, out: withoutSecrets(given.out), err: withoutSecrets(given.err) };
   try {
     const named = namedCommand(argv);
     // `help NAME` shows the help of that command.

@@ -92,6 +92,12 @@ export const configurationErrors = {
     meaning: 'A file of the cacher in the state directory cannot be read, or is not as thresher wrote it.',
     remedy: 'Fetch it again with `thresher cacher refresh`.',
   },
+  'cache-login': {
+    meaning:
+      'A login of ours is in the name of an entry of a fetched file: its server sends back how it was asked. The entry is left out, since the name of a queue is shown everywhere.',
+    remedy:
+      'Tell those who run the server, and give thresher another login: this one may have been seen by others.',
+  },
   'cache-form': {
     meaning:
       'A file that the cacher fetched is not of the form that its key promises: no JSON, half a file, or one without any queue. The last good one counts.',

@@ -8,6 +8,8 @@ const plainWord = /^[a-z]{1,19}$/i;
 const telling = 16;
 /** Distance of the parts by which a secret is known in a text: what is left of a cut one has such a part if it is this and `telling` long. */
 const distance = { short: 4, long: 32 };
+/** Characters of such a part: wherever `telling` characters of a short secret begin, a whole part is among them. */
+const partLength = telling - distance.short + 1;
 /** Values of one place that are remembered: a token is renewed, and its last ones may come back late. */
 const mostOfPlace = 20;
 /** Longest text from outside that is looked at and shown: the forms of secrets are looked for in time that grows with its square. */
@@ -26,11 +28,11 @@ interface Part {
   readonly at: number;
 }
 
-/** Parts of `telling` characters of all forms. Tokens of one issuer have one head. */
+/** Parts of `partLength` characters of all forms. Tokens of one issuer have one head. */
 const parts = new Map<string, readonly Part[]>();
 /** By `mark`: whether such a part may begin like this. Most of what is looked at does not. */
 const begins = new Uint8Array(1 << 16);
-/** Forms that are no longer than such a part. */
+/** Forms of at most `telling` characters: they are looked for whole. */
 const shortForms = new Set<string>();
 
 /** Characters that a part must have, unless a secret begins with it: a row of "x" or "0" may stand in any text. */
@@ -90,7 +92,7 @@ function partsTo(form: string, extent: Extent): readonly (readonly [part: string
   if (form.length <= telling || extent === 'none') return [];
   return partsOf(form)
     .filter((at) => extent === 'all' || at === 0 || at === form.length - telling)
-    .map((at) => [form.slice(at, at + telling), at] as const);
+    .map((at) => [form.slice(at, at + partLength), at] as const);
 }
 
 function othersAt(part: string, form: string): readonly Part[] {
@@ -159,6 +161,13 @@ export function rememberUrl(text: string): void {
     rememberLogin(decoded(url.username), decoded(url.password));
   }
   for (const [name, value] of url.searchParams) if (isSecret(name, value)) rememberSecret(value);
+}
+
+/** The same for the logins in all URLs among the texts of a value. An item of the cacher has its URL between others, with "|". */
+export function rememberUrlsIn(value: unknown): void {
+  if (typeof value === 'string') for (const part of value.split('|')) rememberUrl(part.trim());
+  else if (typeof value === 'object' && value !== null)
+    for (const one of Object.values(value)) rememberUrlsIn(one);
 }
 
 /** The same for the arguments of a program that are secret by their options, and for the logins of the URLs among them. */
@@ -276,6 +285,16 @@ export function factsFromOutside(value: unknown, show = fromOutside, depth = 0):
   );
 }
 
+/** Whether a text has a secret of this process in it, whole or cut. */
+export function holdsOwn(text: string): boolean {
+  return withoutOwn(text) !== text;
+}
+
+/** The secrets of this process, for a thread of its own: that remembers none by itself. */
+export function ownSecrets(): readonly string[] {
+  return [...places.values()].flat().flatMap(([secret = '']) => secret);
+}
+
 /** What a secret that was cut or joined to another text may go on with. */
 const restOfWord = /[\w.~+/=%-]*/y;
 /** What a word is that has a secret in it: "api_key=" before one is its name. */
@@ -299,14 +318,14 @@ export function withoutOwn(text: string): string {
   }
   wordEnd = 0;
   if (parts.size > 0)
-    for (let at = 0, last = 0; at + telling <= text.length;) {
-      const found = begins[mark(text, at)] === 1 ? parts.get(text.slice(at, at + telling)) : undefined;
-      if (found === undefined) at++;
+    for (let at = 0, last = 0; at + partLength <= text.length;) {
+      const found = begins[mark(text, at)] === 1 ? parts.get(text.slice(at, at + partLength)) : undefined;
+      const matches = (found ?? []).map((part) => matchOf(text, at, part, last));
+      const telltale = matches.filter(({ from, to }) => to - from >= telling);
+      if (telltale.length === 0) at++;
       else {
-        const longestMatch = Math.max(...found.map((part) => lengthOfMatch(text, at, part)));
-        const begin = Math.min(...found.map((part) => beginOf(text, at, part, last)));
-        hits.push([begin, endOfWord(at + longestMatch)]);
-        at += longestMatch;
+        at = Math.max(...telltale.map(({ to }) => to));
+        hits.push([Math.min(...telltale.map(({ begin }) => begin)), endOfWord(at)]);
         last = at;
       }
     }
@@ -320,12 +339,14 @@ export function withoutOwn(text: string): string {
   return [...pieces, text.slice(from)].join('');
 }
 
-/** Where the secret begins of which a part was found, or the word that has it, if its beginning is not there; not before `last`. */
-function beginOf(text: string, found: number, { form, at: behind }: Part, last: number): number {
-  let [at, left] = [found, behind];
-  while (left > 0 && at > last && text[at - 1] === form[left - 1]) [at, left] = [at - 1, left - 1];
-  if (left > 0) while (at > last && ofWord.test(text[at - 1] ?? ' ')) at--;
-  return at;
+/** As much of a secret as stands there. It begins at the word that has it, if the beginning of the secret is not there; not before `last`. */
+function matchOf(text: string, found: number, part: Part, last: number) {
+  const { form, at: behind } = part;
+  let [from, left] = [found, behind];
+  while (left > 0 && from > last && text[from - 1] === form[left - 1]) [from, left] = [from - 1, left - 1];
+  let begin = from;
+  if (left > 0) while (begin > last && ofWord.test(text[begin - 1] ?? ' ')) begin--;
+  return { from, to: found + lengthOfMatch(text, found, part), begin };
 }
 
 /** What may stand between two parts of a secret in a text that was wrapped: ends of lines, as they are, as JSON and as HTML have them. */

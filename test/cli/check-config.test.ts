@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
+import { writeEntryLines } from '../../src/config/cric/entry-lines.ts';
 import { runHere } from '../support/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -64,6 +65,52 @@ describe('check-config', () => {
     queueFile = join(directory, 'panda_queueconfig.json');
     writeFileSync(join(directory, 'there.sdf'), '');
     writeFileSync(join(directory, 'token'), 'secret\n');
+  });
+
+  it('and explain show no login of the settings that CRIC sent back, in a file that was kept before', async () => {
+    const password = 'Zq7Hunter-9xKw2-shown';
+    const file = join(directory, 'state/cache/panda_queues.json');
+    mkdirSync(join(directory, 'state/cache'), { recursive: true });
+    const entry = (name: string) => ({
+      panda_resource: name,
+      status: 'online',
+      corecount: password,
+      maxrss: password,
+      pilot_version: password,
+      params: { maxWorkers: password, [`jdl.plusattr.${password}`]: 'x' },
+    });
+    const ours = { pilot_manager: 'Harvester', harvester: 'us', harvester_template: 'T' };
+    const named = (name: string) => [name, { ...entry(name), ...ours }] as const;
+    const entries = [['Q', entry('Q')] as const, ['H', entry('H')] as const, named(password), named('NEW')];
+    writeFileSync(file, writeEntryLines(new Map<string, Json>(entries)));
+    const { submitter, ...rest } = htcondor();
+    const H = { ...rest, submitter: { ...(submitter as Json), useCRIC: true } };
+    const url = `http://bob:${password}@127.0.0.1:1/json`;
+    write(
+      { Q: good(), H, T: { ...good(), isTemplateQueue: true } },
+      {
+        master: { stateDir: 'state', harvester_id: 'us' },
+        qconf: { queueList: ['DYNAMIC', 'Q'], configFromCacher: true },
+        cacher: { data: [`panda_queues.json||${url}`, `queues_config_file||${url}`] },
+      },
+    );
+    const remote = { REMOTE: good(), [`R-${password}`]: good() };
+    writeFileSync(join(directory, 'state/cache/queues_config_file'), JSON.stringify(remote));
+    const shown: string[] = [];
+    for (const more of [[], ['--output', 'json']])
+      for (const command of [['check-config'], ['check-config', 'H'], ['explain', 'Q'], ['explain', 'H']]) {
+        const { stdout, stderr } = await runHere('--config', settings, ...command, ...more);
+        shown.push(stdout);
+        expect(stdout + stderr, [...command, ...more].join(' ')).not.to.include('Hunter');
+        if (more.length > 0) JSON.parse(stdout);
+      }
+    expect(shown[0]).to.match(/corecount is "\(hidden\)"/);
+    expect(shown[0]).to.match(
+      /login of ours is in the name of an entry, which is left out: \(hidden\).*\[cache-login\]/,
+    );
+    expect(shown[0]).to.match(/queues_config_file: .*left out: R-\(hidden\).*\[cache-login\]/);
+    for (const queue of ['NEW', 'REMOTE']) expect(shown[0]).to.match(new RegExp(`^${queue} +ready`, 'm'));
+    expect(shown[0]).to.match(/^4 queues: /m);
   });
 
   /** What a queue has otherwise than a good one, its state, and the message without place. */

@@ -247,6 +247,26 @@ describe('hole 3: a secret that comes back from outside', () => {
     expect(withoutOwn(`key=${opaque.slice(9)}`)).to.equal('key=(hidden)');
   });
 
+  it('is masked by any 16 characters of it, and by any 44 of a long one, wherever they are cut out', () => {
+    for (const [length, fewest] of [
+      [17, 16],
+      [40, 16],
+      [61, 16],
+      [256, 16],
+      [1000, 44],
+    ] as const) {
+      const secret = randomBytes(length).toString('base64url').slice(0, length);
+      rememberSecret(secret);
+      for (let at = 0; at + fewest <= length; at++) {
+        const piece = secret.slice(at, at + fewest);
+        expect(withoutOwn(`got "${piece}"`), `${length} from ${at}`).to.equal('got "(hidden)"');
+      }
+      // Fewer may stand in any text.
+      const short = secret.slice(1, 16);
+      expect(withoutOwn(`got "${short}"`)).to.equal(`got "${short}"`);
+    }
+  });
+
   it('leaves no end of itself where a form would end within it', () => {
     const odd = ['p&ss "w/rd" %41+=xyz', 'Tr0ub4,dor&3xtraLong', 'pass@word:with/signs;more'];
     for (const secret of odd) {

@@ -13,10 +13,10 @@ import type { AgentStore } from '../agent-store.ts';
 import type { Emit } from '../events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Clock } from '../../util/clock.ts';
-import { fromOutside } from '../../util/own-secrets.ts';
+import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
 import { type AccessPoints, isGivenBy, workerOfMark } from '../submission/worker-maker.ts';
 import { SharedFactory } from './shared-factory.ts';
-import { copiesOf, isMarked, outdoneOf, whyTaken } from './strangers.ts';
+import { copiesOf, hasLogin, isMarked, outdoneOf, whyTaken } from './strangers.ts';
 
 /** The judgement of an object that carries our mark. */
 export type Verdict =
@@ -54,6 +54,9 @@ export function judge(
     }
     return { kind: 'known' };
   }
+  // It is not adopted, and may be a worker all the same: nobody but a person removes it.
+  if (hasLogin({ ...found, identity }))
+    return { kind: 'orphan', why: 'a login of this daemon is in its mark', doubtful: true };
   const config = configId(identity.queue);
   if (config === undefined) return { kind: 'orphan', why: `its queue ${identity.queue} is not configured` };
   return { kind: 'adopt', worker: { ...identity, placement, configId: config, handle } };
@@ -178,7 +181,8 @@ export class ReconcilerAgent {
     const configs = await configsOf(strangers, homes);
     const marked = first.filter(isMarked);
     const couldBeAdopted = marked.filter(
-      (found) => rowOf(found) === undefined && configs.get(found.identity.queue) !== undefined,
+      (found) =>
+        rowOf(found) === undefined && configs.get(found.identity.queue) !== undefined && !hasLogin(found),
     );
     const known = marked.filter((found) => rowOf(found) !== undefined);
     const outdone = new Map([
@@ -271,7 +275,7 @@ export class ReconcilerAgent {
           connection: this.#connection.name,
           place,
           workerId,
-          queue,
+          queue: queue === null ? null : withoutOwn(queue),
           why: verdict.why,
           seenTime: clock.now(),
         },

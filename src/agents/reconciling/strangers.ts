@@ -1,5 +1,6 @@
 import type { AgentStore } from '../agent-store.ts';
 import type { Found } from '../../plugins/contracts/index.ts';
+import { holdsOwn } from '../../util/own-secrets.ts';
 import { isCounted } from '../../worker/counted.ts';
 import { workerName } from '../../worker/identity.ts';
 import type { MarkedWorker } from '../../worker/marked.ts';
@@ -10,6 +11,14 @@ export type Marked = Found & { readonly identity: MarkedWorker };
 
 export function isMarked(found: Found): found is Marked {
   return found.identity !== undefined;
+}
+
+/**
+ * Whether a secret of ours stands in a mark, or in what the backend calls the object: a row made of them would show it. Servers may send
+ * back how they were asked, in whatever they say.
+ */
+export function hasLogin({ identity, handle }: Marked): boolean {
+  return holdsOwn(JSON.stringify([identity, handle]));
 }
 
 /** Why an object gets no row, and whether it may be the worker all the same: then nobody but a person removes it. */

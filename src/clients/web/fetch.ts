@@ -3,7 +3,7 @@ import { getCACertificates } from 'node:tls';
 import { createGunzip } from 'node:zlib';
 import type { Clock } from '../../util/clock.ts';
 import { Gathered } from '../../util/gathered.ts';
-import { fromOutside, rememberLogin, rememberUrl } from '../../util/own-secrets.ts';
+import { fromOutside, holdsOwn, rememberLogin, rememberUrl } from '../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
 /** Marks that the server gave the file that is here already, so that it need not send the same again. */
@@ -135,7 +135,11 @@ async function fetchOnce(
     }
     if (status !== 200) throw failed('web-refused', asked, `answers with HTTP ${status}`);
     const bytes = await readBody(answer.body, header('content-encoding'), asked);
-    const [etag, lastModified] = [header('etag'), header('last-modified')];
+    // They are kept on the disk: what a server sends back of a login is no mark of a file.
+    const [etag, lastModified] = ['etag', 'last-modified'].map((name) => {
+      const value = header(name);
+      return value === undefined || holdsOwn(value) ? undefined : value;
+    });
     return {
       bytes,
       validators: {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { CacheItem } from '../settings/cache-items.ts';
 import { hasCode } from '../../util/files.ts';
+import { isObject } from '../../util/json.ts';
 import { parseJson, type Problem } from '../../util/located.ts';
 import { readLocated } from '../../util/located-file.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
+import { fromOutside, holdsOwn } from '../../util/own-secrets.ts';
 import { cachePlace, kindOfUse } from './cache-place.ts';
 import { type EntryLines, readEntryLines } from './entry-lines.ts';
 import type { CachedFile, CachedQueueData, CachedQueueFile, QueueData } from './queue-data.ts';
@@ -28,6 +30,9 @@ export interface DataDigests {
   readonly queueFile?: string;
   readonly queueData?: string;
 }
+
+/** Entries left out whose names are told. */
+const mostNamed = 10;
 
 /** Reads the cacher's files for the configuration. It fetches nothing. */
 export class CacheReader {
@@ -56,10 +61,12 @@ export class CacheReader {
     if (!(await this.#exists(content)))
       return { problems: [this.#absent(item, 'the queues that it brings do not run')] };
     const located = await readLocated(this.#options.files, content, kindOfUse(item.use), parseJson);
+    const { value } = located;
+    const { kept, problems } = withoutLogins(isObject(value) ? Object.entries(value) : [], content);
     const queueFile: CachedFile = {
       file: content,
-      value: located.value,
-      problems: located.problems,
+      value: isObject(value) ? Object.fromEntries(kept) : value,
+      problems: [...located.problems, ...problems],
       lineOf: (pointer) => located.lineOf(pointer),
       url: item.shown,
     };
@@ -79,8 +86,9 @@ export class CacheReader {
       const message = `${read}; thresher fetches it again from ${item.shown}, or do it now with \`thresher cacher refresh\``;
       return { problems: [{ ...wholeFile(file), code: 'cache-damaged', message }] };
     }
-    const queueData: QueueData = { file, ...read, url: item.shown };
-    return { queueData, problems: [] };
+    const { kept, problems } = withoutLogins(read.entries, file);
+    const queueData: QueueData = { file, ...read, entries: new Map(kept), url: item.shown };
+    return { queueData, problems };
   }
 
   async #entries(file: string, names: ReadonlySet<string>): Promise<EntryLines | string> {
@@ -125,6 +133,27 @@ function digestOf(value: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(value ?? null))
     .digest('hex');
+}
+
+/**
+ * The entries of a fetched file whose names become names of queues. A server may send back how it was asked: one with a login of ours
+ * in its name would show it wherever queues are shown.
+ */
+function withoutLogins<Entry>(
+  entries: Iterable<readonly [name: string, entry: Entry]>,
+  file: string,
+): {
+  readonly kept: readonly (readonly [name: string, entry: Entry])[];
+  readonly problems: readonly Problem[];
+} {
+  const [wrong = [], kept = []] = [true, false].map((isWrong) =>
+    [...entries].filter(([name]) => holdsOwn(name) === isWrong),
+  );
+  if (wrong.length === 0) return { kept, problems: [] };
+  const names = wrong.slice(0, mostNamed).map(([name]) => fromOutside(name).slice(0, 100));
+  const more = wrong.length > mostNamed ? ', ...' : '';
+  const message = `a login of ours is in the name of ${wrong.length === 1 ? 'an entry, which is' : `${wrong.length} entries, which are`} left out: ${names.join(', ')}${more}`;
+  return { kept, problems: [{ ...wholeFile(file), code: 'cache-login', message }] };
 }
 
 function wholeFile(file: string): Pick<Problem, 'file' | 'pointer' | 'line' | 'severity'> {

@@ -44,7 +44,7 @@ export async function readOrigins(
   const names = new Set(named.flatMap((name) => [name, computingSiteOf(name)]));
   const data = await cache.queueData(names);
   const merged = mergeQueues(located, { ...use, remote, queueData: data.queueData });
-  const [absence] = data.problems;
+  const [absence] = data.queueData === undefined ? data.problems : [];
   const lacking = absence && { ...absence, severity: 'error' as const };
   return {
     located,

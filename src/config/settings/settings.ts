@@ -3,6 +3,7 @@ import type { ValidateFunction } from 'ajv';
 import { validate as isCron } from 'node-cron';
 import { parseAddress, type PostgresqlOptions } from '../../util/postgresql-options.ts';
 import type { Located, Problem } from '../../util/located.ts';
+import { rememberEnvironment, rememberUrlsIn } from '../../util/own-secrets.ts';
 import { readLocatedSync } from '../../util/located-file.ts';
 import { verdict } from '../../util/verdict.ts';
 import { findQueueFile } from './harvester-file/places.ts';
@@ -50,6 +51,9 @@ export function readSettings(
     return harvesters ? parseHarvesterSettings(text, file, machine) : parseYamlSettings(text, file, machine);
   });
   const { value, problems: found } = located;
+  // Commands that fetch nothing read what others fetched with these logins, and show it.
+  rememberEnvironment(machine.env);
+  rememberUrlsIn(value);
   if (value === undefined) return { ok: false, problems: found };
   const checked = verdict<Settings>(validate as ValidateFunction, value);
   const wrong = (pointer: string, code: Problem['code'], message: string): Problem => ({

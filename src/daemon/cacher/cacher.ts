@@ -139,7 +139,7 @@ export class Cacher {
         before.entries !== undefined && { before: { entries: before.entries, path: place.content } }),
     });
     if (leftOut.length > 0)
-      log.warn('entries of a fetched file are no queues, and are left out', {
+      log.warn('entries of a fetched file are no queues, or hold what is none of theirs, and are left out', {
         file: nameOf(item),
         count: leftOut.length,
         entries: leftOut.slice(0, 10).join(', '),

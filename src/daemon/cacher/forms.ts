@@ -1,4 +1,4 @@
-import { fromOutside } from '../../util/own-secrets.ts';
+import { fromOutside, holdsOwn } from '../../util/own-secrets.ts';
 import { isUtf8 } from 'node:buffer';
 import { deepestEntry, writeEntryLines } from '../../config/cric/entry-lines.ts';
 import type { CacheUse } from '../../config/settings/cache-items.ts';
@@ -62,13 +62,17 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
     const why = whyLeftOut(entry, use);
     const { panda_resource: resource } = isObject(entry) ? entry : {};
     const queue = use === 'queue-data' && typeof resource === 'string' ? resource : key;
-    const isLong = use === 'queue-data' && queue.length > longestName;
-    if (why !== undefined || isLong || !isObject(entry)) {
-      const because = why ?? `its name has more than ${longestName} characters`;
+    const leave = (because: string) =>
       leftOut.push(leftOut.length < mostNamed ? `${fromOutside(key).slice(0, 100)} (${because})` : '');
-      continue;
-    }
-    entries.set(queue, entry);
+    if (why !== undefined || !isObject(entry)) leave(why ?? 'no object');
+    else if (use !== 'queue-data') entries.set(queue, entry);
+    else if (queue.length > longestName) leave(`its name has more than ${longestName} characters`);
+    // Some servers send back how they were asked: a login of ours becomes neither a name nor a value of a queue.
+    else if (holdsOwn(key) || holdsOwn(queue)) leave('a login of ours is in its name');
+    else if (holdsOwn(JSON.stringify(entry))) {
+      leave('of it only values with a login of ours');
+      entries.set(queue, withoutLogins(entry));
+    } else entries.set(queue, entry);
   }
   if (entries.size === 0) throw wrong(name, 'holds no queue');
   if (before !== undefined && before.entries >= fewEntries && entries.size * 2 < before.entries)
@@ -106,6 +110,22 @@ function requireReadable(bytes: Buffer, name: string): void {
 
 /** Characters that an entry of CRIC may have as JSON; the longest that ATLAS has is below 50,000. */
 const longestEntry = 1_000_000;
+
+/** An entry without the values, and without the keys, that hold a secret of ours. */
+function withoutLogins(entry: JsonObject): JsonObject {
+  // A password of digits may come back as a number.
+  const isOwn = (value: unknown) =>
+    !isObject(value) && !Array.isArray(value) && holdsOwn(JSON.stringify(value));
+  const rest = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.filter((one) => !isOwn(one)).map(rest);
+    return isObject(value) ? withoutLogins(value) : value;
+  };
+  return Object.fromEntries(
+    Object.entries(entry).flatMap(([key, value]) =>
+      holdsOwn(key) || isOwn(value) ? [] : [[key, rest(value)]],
+    ),
+  );
+}
 
 /** The queue file has its own bounds where it is read. */
 function whyLeftOut(entry: unknown, use: CacheUse): string | undefined {

@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { ErrorCode } from '../../codes/codes.ts';
+import { ownSecrets } from '../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import { type Asked, type Taken, takeFile } from './forms.ts';
 
@@ -19,7 +20,7 @@ export async function judgeFile(bytes: Buffer, asked: Asked): Promise<Taken> {
   const answer = await new Promise<Answer>((resolve, reject) => {
     // The sources have another extension than what is built of them.
     const worker = new Worker(new URL(`./judge-worker${extname(import.meta.filename)}`, import.meta.url), {
-      workerData: { bytes, asked },
+      workerData: { bytes, asked, secrets: ownSecrets() },
       resourceLimits: { maxOldGenerationSizeMb: mostMemoryMb },
     });
     worker.once('message', resolve);

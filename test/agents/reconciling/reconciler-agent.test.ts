@@ -4,6 +4,7 @@ import { judge, ReconcilerAgent } from '../../../src/agents/reconciling/reconcil
 import { SweeperAgent } from '../../../src/agents/sweeping/sweeper-agent.ts';
 import type { Found, Sweeper, Worker, WorkerStatus } from '../../../src/plugins/contracts/index.ts';
 import type { Fate } from '../../../src/store/workers.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { messageOf } from '../../../src/worker/errors.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
@@ -331,6 +332,62 @@ describe('the listing of a connection', () => {
     listed = [{ place, handle, damage: 'it is damaged' }];
     await removing.removeOrphans();
     expect(removed).to.have.length(1);
+  });
+
+  const login = 'Zq7T0kenOfOurLoginXy81LmN4pQ9rSt2';
+  const tainted: Readonly<Record<string, (one: Found) => Partial<Found>>> = {
+    ...Object.fromEntries(
+      (['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'] as const).map((key) => [
+        `the ${key} of a mark`,
+        ({ identity: mark }: Found) => ({
+          identity: { ...mark!, requirements: { ...requirements, [key]: `x-${login}` } },
+        }),
+      ]),
+    ),
+    'the origin of a mark': ({ identity: mark }) => ({
+      identity: { ...mark!, origin: { kind: 'order', uid: login, index: 0 } },
+    }),
+    'the queue of a mark': ({ identity: mark }) => ({ identity: { ...mark!, queue: `Q-${login}` } }),
+    'what the backend calls an object': () => ({ handle: { batchID: '17', uid: `u-${login.slice(4)}` } }),
+  };
+  for (const [what, taint] of Object.entries(tainted))
+    it(`shows ${what} with a login of ours in it as an orphan without the login, makes no row of it and ends nothing`, async () => {
+      rememberSecret(login);
+      const [one, other] = [shown(1), shown(2)];
+      listed = [{ ...one, ...taint(one) }, other];
+      const removing = agent();
+      await removing.pass();
+      expect((await parts.store.workers.byIds([1, 2])).map(({ workerId: id }) => id)).to.deep.equal([2]);
+      const orphans = await parts.store.orphans.all();
+      expect(orphans.map(({ place, why }) => [place, why])).to.deep.equal([
+        ['/pilots/1', 'a login of this daemon is in its mark'],
+      ]);
+      expect(JSON.stringify([orphans, parts.log.lines])).not.to.include(login.slice(4));
+      expect([await removing.removeOrphans(), removed]).to.deep.equal([0, []]);
+    });
+
+  it('goes on with a worker that has a row, whatever a server makes of its mark, and makes no second one', async () => {
+    rememberSecret(login);
+    listed = [shown(1)];
+    await reconcile();
+    const [one] = listed;
+    listed = [{ ...one!, ...tainted['the jobType of a mark']!(one!) }];
+    await reconcile();
+    expect(await parts.store.orphans.all()).to.deep.equal([]);
+    expect(notListed.at(-1)).to.deep.equal([]);
+    expect((await parts.store.workers.byIds([1]))[0]?.requirements.jobType).to.equal(requirements.jobType);
+  });
+
+  it('gives the row of an origin to the object without a login of ours in its mark', async () => {
+    rememberSecret(login);
+    const [one, other] = [shown(1), shown(2)];
+    const both = { ...one.identity!.origin };
+    listed = [
+      { ...one, identity: { ...one.identity!, groupId: login } },
+      { ...other, identity: { ...other.identity!, origin: both } },
+    ];
+    await reconcile();
+    expect((await parts.store.workers.byIds([1, 2])).map(({ workerId: id }) => id)).to.deep.equal([2]);
   });
 
   /** The database with a refusal of one worker's row, or of all. */

@@ -56,6 +56,17 @@ describe('a file of a web server', () => {
     expect(second?.bytes.toString()).to.equal('{"A":2}');
   });
 
+  it('is kept without a mark that has our login in it', async () => {
+    server.answers.set('/echo.json', (request, response) => {
+      const sent = String(request.headers.authorization);
+      response
+        .writeHead(200, { etag: `"${sent}"`, 'last-modified': 'Wed, 21 Oct 2026 07:28:00 GMT' })
+        .end('{}');
+    });
+    const got = await get(server.url('/echo.json').replace('//', '//bob:Zq7Hunter-9xKw2-mark@'));
+    expect(got?.validators).to.deep.equal({ lastModified: 'Wed, 21 Oct 2026 07:28:00 GMT' });
+  });
+
   it('is asked for by its time where the server gives no ETag', async () => {
     const time = 'Wed, 21 Oct 2026 07:28:00 GMT';
     server.answers.set('/q.json', (request, response) => {

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readSettings } from '../../../src/config/settings/settings.ts';
+import { withoutOwn } from '../../../src/util/own-secrets.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 let directory: string;
@@ -37,6 +38,28 @@ describe('the settings of the daemon', () => {
   beforeEach(() => {
     directory = temporaryDirectory();
     file = join(directory, 'thresher.yaml');
+  });
+
+  it('tell each command which logins there are, in their URLs and in the environment, also where they are wrong', () => {
+    const logins = [
+      'Zq7Hunter-9xKw2-cric',
+      'Zq7Hunter-9xKw2-db',
+      'Zq7Hunter-9xKw2-proxy',
+      'Zq7Hunter-9xKw2-env',
+    ];
+    const [cric = '', db = '', proxy = '', variable = ''] = logins;
+    writeFileSync(
+      file,
+      `cacher: { data: ["panda_queues.json||http://bob:${cric}@host/json"] }\ndatabase: { url: "postgresql://u:${db}@db/d" }`,
+    );
+    const env = {
+      https_proxy: `http://bob:${proxy}@proxy:3128`,
+      CRIC_PASSWORD: variable,
+      PANDA_HOME: '/opt/panda',
+    };
+    expect(readSettings(file, undefined, { env, hostname: 'h', home: '/' }).ok).to.equal(false);
+    for (const login of logins) expect(withoutOwn(`got "${login}"`), login).to.equal('got "(hidden)"');
+    expect(withoutOwn('in /opt/panda')).to.equal('in /opt/panda');
   });
 
   it('name a database of PostgreSQL, with files beside the settings', () => {

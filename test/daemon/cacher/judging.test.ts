@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { readEntryLines } from '../../../src/config/cric/entry-lines.ts';
 import type { Asked } from '../../../src/daemon/cacher/forms.ts';
 import { judgeFile } from '../../../src/daemon/cacher/judging.ts';
+import { rememberUrl } from '../../../src/util/own-secrets.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
 
 const asked = (use: Asked['use'], anything = false): Asked => ({ use, anything, name: 'FILE of URL' });
@@ -45,6 +46,43 @@ describe('a fetched file', () => {
     expect([...(read?.entries.keys() ?? [])]).to.deep.equal(['NAME', 'B']);
     expect(leftOut).to.deep.equal(['C (no object)']);
   });
+
+  for (const size of ['small', 'large'] as const)
+    it(`that sends back our login, ${size}: the login is neither a name nor a value of a queue, and the rest goes on`, async () => {
+      const password = `Zq7Hunter-9xKw2-${size}`;
+      rememberUrl(`http://bob:${password}@host/json`);
+      const own = (resource: string, more: object = {}) => ({ panda_resource: resource, ...more });
+      const value = {
+        [password]: own(password),
+        N: own(`N-${password}`),
+        NICK: own('Q', {
+          // A thread judges what is large.
+          text: size === 'large' ? 'x'.repeat(600_000) : 'x',
+          corecount: password,
+          maxrss: 2000,
+          params: { maxWorkers: `=${password}`, [`jdl.plusattr.${password}`]: 'y', pilot_url: 'z' },
+          queues: [{ ce_endpoint: `${password}.host:9619`, ce_state: 'ACTIVE' }, password],
+        }),
+      };
+      const { kept, leftOut, entries } = await judgeFile(json(value), asked('queue-data'));
+      expect(entries).to.equal(1);
+      expect(kept.toString()).not.to.include('Hunter');
+      const { text, ...read } = readEntryLines(kept, () => true, 'us')?.entries.get('Q') ?? {};
+      expect(text).to.match(/^x+$/);
+      expect(read).to.deep.equal({
+        pilot_manager: null,
+        harvester: null,
+        panda_resource: 'Q',
+        maxrss: 2000,
+        params: { pilot_url: 'z' },
+        queues: [{ ce_state: 'ACTIVE' }],
+      });
+      expect(leftOut).to.deep.equal([
+        '(hidden) (a login of ours is in its name)',
+        'N (a login of ours is in its name)',
+        'NICK (of it only values with a login of ours)',
+      ]);
+    });
 
   it('hole 8: with queues of CRIC leaves out those that are too deep or too long to be read again, and cuts their names', async () => {
     // A thread judges files above 512 kB, and has a larger stack.
