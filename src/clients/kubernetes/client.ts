@@ -279,7 +279,6 @@ export class KubernetesClient {
     /** Pages that stay as small as they are. */
     let small = 0;
     for (let current = pageAfter(undefined); ;) {
-      const asked = this.#requests.asked(current.asked);
       let read: PageRead;
       try {
         read = await this.#page(current, pageAfter);
@@ -292,6 +291,7 @@ export class KubernetesClient {
         continue;
       }
       const { page, early, ahead } = read;
+      const asked = this.#requests.asked(current.asked);
       // One large object must not make the rest of a long list slow: its continue token lives for some minutes. Where all are large, a page of
       // twice as many would be asked for in vain each time.
       if (small > 0) small -= 1;
@@ -306,6 +306,7 @@ export class KubernetesClient {
       for (const object of page.items ?? []) {
         const unnamed = whyUnnamed(object.metadata, asked);
         if (unnamed !== undefined) {
+          if (options.whole) throw unnamed;
           this.#leaveOut(unnamed);
           continue;
         }
