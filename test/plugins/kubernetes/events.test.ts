@@ -52,9 +52,9 @@ describe('the Events that thresher writes', () => {
     const created: object[] = [];
     const client = { create: async (_path: string, event: object) => created.push(event) };
     const clock = new ManualClock();
-    await clock.advance(60_000);
     const namespace = namespaceWith(client as unknown as KubernetesClient, clock);
-    const message = `${'x'.repeat(1000)} FailedMount: Bearer ${secret}`;
+    await clock.advance(60_000);
+    const message = `${'x'.repeat(990)} FailedMount: Bearer ${secret}`;
     tell(namespace, pluginContext({ clock }), { ...decision, message }, signal);
     expect(JSON.stringify(created)).to.contain('FailedMount: ').and.not.contain(secret.slice(0, 4));
   });
