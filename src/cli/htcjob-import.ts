@@ -32,10 +32,11 @@ export function addImport(command: Command, environment: Environment): void {
     .addOption(outputOption())
     .action(async (file: string, { output, ...options }: Options) => {
       const global = importing.optsWithGlobals<GlobalOptions>();
-      const { clock, random } = environment;
+      const { clock, random, err } = environment;
       await withStore(global, 'write', async ({ store, settings, factoryId }) => {
         const files = new OperatorFiles({ clock });
-        const reader = htcJobReader(settings, { clock, random, files });
+        const leftOut = ({ message }: { readonly message: string }) => err.write(`thresher: ${message}\n`);
+        const reader = htcJobReader(settings, { clock, random, files, leftOut });
         try {
           const { stateDir } = global;
           const parts = { settings, stateDir, factoryId, store, reader, clock, files };

@@ -158,11 +158,12 @@ function addLogs(command: Command, environment: Environment): void {
 
 async function withReader<T>(
   command: Command,
-  { clock, random }: Environment,
+  { clock, random, err }: Environment,
   read: (reader: HtcJobReader, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const settings = loadSettings(command.optsWithGlobals<GlobalOptions>());
-  const reader = htcJobReader(settings, { clock, random, files: new OperatorFiles({ clock }) });
+  const leftOut = ({ message }: { readonly message: string }) => err.write(`thresher: ${message}\n`);
+  const reader = htcJobReader(settings, { clock, random, files: new OperatorFiles({ clock }), leftOut });
   try {
     return await read(reader, AbortSignal.timeout(60_000));
   } finally {

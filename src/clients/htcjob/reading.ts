@@ -20,6 +20,7 @@ import {
   type HtcJobSpec,
   type HtcJobStatus,
   isNamed,
+  writtenStatus,
 } from './resource.ts';
 
 export interface ReaderParts {
@@ -28,6 +29,8 @@ export interface ReaderParts {
   readonly files: OperatorFiles;
   /** Directory of the settings. */
   readonly configDir: string;
+  /** Told of each HTCJob that a list is without: see `KubernetesClient`. */
+  readonly leftOut?: (why: ThresherError) => void;
 }
 
 /** An Event about a HTCJob. */
@@ -133,7 +136,7 @@ export class HtcJobReader {
       apiVersion,
       kind: htcJobKind,
       metadata: { name, namespace, uid, resourceVersion },
-      status,
+      status: writtenStatus(status),
     };
     const options = { kind: 'apply', fieldManager, force: true, metadataOnly: true, signal } as const;
     await this.#client.patch(objectPath(htcJobs, namespace, name, 'status'), object, options);
@@ -167,7 +170,7 @@ function counting({ status: written, ...others }: HtcJob): HtcJob {
 /** Characters of a resource in which secrets of others are looked for by their form: more of them would hold up the daemon. Ours are looked for in all. */
 const mostMasked = 100_000;
 
-/** Who may write a HTCJob, or a proxy before the server, may have our login in it. The names stay, by which it is asked for again. */
+/** Who may write a HTCJob, or a proxy before the server, may have our login in it. The names stay, by which it is asked for again: the client takes none with our login in it. */
 function shown(job: HtcJob): HtcJob {
   let left = mostMasked;
   const show = (text: string) => {

@@ -2,6 +2,7 @@
  * HTCJob as the API server keeps it: `htcjobs.htc.cern.ch`, version v1alpha1. The schema of the CRD (`crd.ts`) admits nothing
  * else, but for objects that were stored under an older schema: see `flawOf`.
  */
+import { withoutOwn } from '../../util/own-secrets.ts';
 import { type KubernetesObject, type ObjectMeta, presentIn } from '../kubernetes/objects.ts';
 import type { Resource } from '../kubernetes/paths.ts';
 
@@ -251,6 +252,31 @@ export function countingStatus({ status }: { readonly status?: unknown }): HtcJo
     .filter(([, value]) => value !== null)
     .map(([name, value]) => [name, lists.has(name) ? presentIn(value as unknown[]) : value] as const);
   return Object.fromEntries(counting);
+}
+
+/**
+ * A status as it is written: whoever may read the HTCJob reads its reasons and messages, and these may have words of its spec, of a server, or of
+ * what ran its jobs. Each of those may have our login in it, which was sent to an API server or to a proxy before it.
+ */
+export function writtenStatus<Status extends HtcJobStatus | undefined>(status: Status): Status {
+  if (status === undefined) return status;
+  const { conditions, reason } = status;
+  return {
+    ...status,
+    ...(reason !== undefined && { reason: withoutOwnText(reason) }),
+    ...(conditions && {
+      conditions: conditions.map((condition) => ({
+        ...condition,
+        reason: withoutOwnText(condition.reason),
+        message: withoutOwnText(condition.message),
+      })),
+    }),
+  };
+}
+
+/** Another writer may have left anything in the place of a text. */
+function withoutOwnText(text: string): string {
+  return typeof text === 'string' ? withoutOwn(text) : text;
 }
 
 /** A sentence on the first of these fields that does not count as it is; undefined where all do. */

@@ -1,6 +1,7 @@
-import { fromOutside } from '../../util/own-secrets.ts';
+import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
 import { tooLarge } from './connection-failures.ts';
 import { type Asked, KubernetesError, mayTellSecrets } from './errors.ts';
+import type { ObjectMeta } from './objects.ts';
 import type { Answer } from './transport.ts';
 
 /**
@@ -185,6 +186,34 @@ export function withoutPodTemplate(text: string): string {
 export function noApi(asked: Asked, said: string): KubernetesError {
   const message = `${asked.server} does not answer like a Kubernetes API server: ${said} to ${asked.method} ${asked.path}`;
   return new KubernetesError({ code: 'kubernetes-no-api', message, maybeDone: true }, { ...asked });
+}
+
+/** By these an object is known. They are kept, shown and sent as they are. */
+const names = ['name', 'namespace', 'uid', 'resourceVersion'] as const;
+
+/**
+ * Why an object, or a list, is not to be read: it is known by a secret of ours, as where a server or a proxy echoes the login that it was sent. Masked
+ * names would make one object of several. What stands in the path is ours already.
+ */
+export function whyUnnamed(
+  metadata: ObjectMeta | null | undefined,
+  asked: Asked,
+): KubernetesError | undefined {
+  if (!metadata) return undefined;
+  for (const key of names) {
+    const value: unknown = metadata[key];
+    if (value === undefined || value === null) continue;
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    // `withoutOwn` gives the text itself back where nothing is hidden.
+    if (withoutOwn(text) === text || asked.path.includes(text)) continue;
+    const { namespace = '', name = '' } = metadata;
+    const message = `${asked.server} gave an object of ${asked.path} that is left alone, as its ${key} has a secret of this process in it: ${namespace}/${name}, ${key} ${text}`;
+    return new KubernetesError(
+      { code: 'kubernetes-secret-name', message, status: 200, maybeDone: true },
+      { ...asked },
+    );
+  }
+  return undefined;
 }
 
 /** The texts of `Warning: 299 - "text"` headers. Source: RFC 7234, 5.5, which Kubernetes goes on using. */

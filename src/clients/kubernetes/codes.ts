@@ -97,6 +97,12 @@ export const kubernetesErrors = {
       'The server that answers is no Kubernetes API server (a proxy, a login page), or does not serve this kind of object.',
     remedy: 'Check `server` in the kubeconfig, and the version of the cluster.',
   },
+  'kubernetes-secret-name': {
+    meaning:
+      'The server gave an object whose name, namespace, uid or version has a token or password of thresher in it: it, or a proxy before it, echoes the login that it was sent. The object is left alone.',
+    remedy:
+      'Look at what stands before the API server, and renew the login. If a password merely is as the name of an object, change the password.',
+  },
   'kubernetes-too-large': {
     meaning:
       'An answer has more bytes or values than the daemon reads at once (8 MB, 400,000 values, 40,000 keys), or a list has more than it keeps in memory (512 MiB of characters). A list asks for smaller pages by itself, so one object alone is that large, or the server is no Kubernetes API server.',

@@ -3,6 +3,7 @@ import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Host } from '../contracts/context.ts';
 import type { K8sNamespace } from './namespace.ts';
 import { isoSeconds } from '../../util/clock.ts';
+import { withoutOwn } from '../../util/own-secrets.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
@@ -38,7 +39,8 @@ export function tell(
     involvedObject: { apiVersion: 'batch/v1', kind: 'Job', namespace: namespace.name, name, uid },
     type: reason === 'GivenUp' ? 'Warning' : 'Normal',
     reason,
-    message: message.slice(0, longest),
+    // It may have words of the cluster, and everybody who may read Events reads them.
+    message: withoutOwn(message).slice(0, longest),
     source: { component: 'thresher' },
     firstTimestamp: at,
     lastTimestamp: at,

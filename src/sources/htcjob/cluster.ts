@@ -14,6 +14,7 @@ import {
   type HtcJobStatus,
   type SecretData,
   type SecretReference,
+  writtenStatus,
 } from '../../clients/htcjob/resource.ts';
 import type { FollowedMeta } from './followed.ts';
 
@@ -87,7 +88,7 @@ export class HtcJobCluster {
       apiVersion,
       kind: htcJobKind,
       metadata: { name, namespace, uid, resourceVersion },
-      status,
+      status: writtenStatus(status),
     };
     const options = { kind: 'apply', fieldManager, force: true, metadataOnly: true, signal } as const;
     const path = objectPath(htcJobs, namespace, name, 'status');

@@ -2,6 +2,7 @@ import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import { type Clock, isoSeconds } from '../../util/clock.ts';
+import { withoutOwn } from '../../util/own-secrets.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import { withoutEnd } from '../../util/without-end.ts';
 import { toReason } from '../../worker/errors.ts';
@@ -97,8 +98,9 @@ export class EventWriter {
         metadata: { name: `${withoutEnd(name.slice(0, longestName), '.-')}.${unique}`, namespace },
         involvedObject: { apiVersion, kind: htcJobKind, namespace, name, uid },
         type,
-        reason,
-        message: message.slice(0, longest),
+        // As of a status: see `writtenStatus`.
+        reason: withoutOwn(reason),
+        message: withoutOwn(message).slice(0, longest),
         source: { component: 'thresher' },
         firstTimestamp: at,
         lastTimestamp: at,

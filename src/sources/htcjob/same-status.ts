@@ -1,9 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
+import { type HtcJobStatus, writtenStatus } from '../../clients/htcjob/resource.ts';
 
-/** Whether a status says the same: times of conditions follow from the rest. */
-export function isSame(before: HtcJobStatus | undefined, after: HtcJobStatus): boolean {
-  if (before === undefined) return false;
+/**
+ * Whether a status says the same as it is written: times of conditions follow from the rest. Both are compared without our own secrets: what the
+ * server keeps has none, and one that puts them back in all that it gives must not be written to for ever.
+ */
+export function isSame(known: HtcJobStatus | undefined, wanted: HtcJobStatus): boolean {
+  if (known === undefined) return false;
+  const [before, after] = [writtenStatus(known), writtenStatus(wanted)];
   const keys = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof HtcJobStatus)[]);
   return [...keys].every((key) => sameValue(before[key], after[key]));
 }

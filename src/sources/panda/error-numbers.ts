@@ -71,6 +71,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'kubernetes-too-many-requests': 6881,
   'kubernetes-no-api': 6881,
   'kubernetes-too-large': 6881,
+  'kubernetes-secret-name': 6881,
   'kubernetes-not-found': 6882,
   'kubernetes-gone': 6882,
   'kubernetes-quota': 6810,

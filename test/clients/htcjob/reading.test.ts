@@ -80,12 +80,17 @@ describe('a list of HTCJobs beside the daemon', () => {
 
     async function withReader(
       read: (reader: HtcJobReader, server: Awaited<ReturnType<typeof startScriptedServer>>) => Promise<void>,
+      tell: (message: string) => void = () => undefined,
     ) {
       const server = await startScriptedServer();
       const configDir = temporaryDirectory();
       const access = kubeconfig({ server: server.url }, { token });
       const options = { k8s_config_file: writeKubeconfig(access, configDir) };
-      const reader = new HtcJobReader(options, { clock: systemClock, random: () => 0.5, files, configDir });
+      const leftOut = ({ message }: { readonly message: string }) => {
+        tell(message);
+      };
+      const parts = { clock: systemClock, random: () => 0.5, files, configDir, leftOut };
+      const reader = new HtcJobReader(options, parts);
       try {
         await read(reader, server);
       } finally {
@@ -117,6 +122,35 @@ describe('a list of HTCJobs beside the daemon', () => {
         const stored = await reader.oneStored('default/zero', signal);
         expect(stored.status?.conditions?.[0]?.message).to.equal(login);
       }));
+
+    it('are written without our own login in a reason or message', () =>
+      withReader(async (reader, server) => {
+        const { signal } = new AbortController();
+        server.next(json(200, item), json(200, item));
+        const stored = await reader.oneStored('default/zero', signal);
+        await reader.writeStatus(stored, stored.status ?? {}, signal);
+        const { status } = JSON.parse(server.requests.at(-1)?.body ?? '') as typeof item;
+        expect(status).to.deep.equal({
+          active: 1,
+          conditions: [{ ...condition, message: 'forwarded with Bearer (hidden)' }],
+        });
+      }));
+
+    it('that a list names by our own login are left out, and named without it', async () => {
+      const told: string[] = [];
+      await withReader(
+        async (reader, server) => {
+          const odd = [{ name: `j-${token}` }, { uid: token }, { resourceVersion: `7${token}` }];
+          const items = [...odd.map((meta) => ({ ...item, metadata: { ...item.metadata, ...meta } })), item];
+          server.next(json(200, { metadata: { resourceVersion: '1' }, items }));
+          const listed = await reader.list(undefined, new AbortController().signal);
+          expect(listed.map(({ metadata }) => metadata.name)).to.deep.equal(['zero']);
+        },
+        (message) => told.push(message),
+      );
+      expect(told).to.have.length(3);
+      expect(told.join()).to.contain('default/zero, uid (hidden)').and.not.contain(token);
+    });
 
     it('hole 8: are masked with turns for others in between, thousands of them, and long and deep ones', () =>
       withReader(async (reader, server) => {

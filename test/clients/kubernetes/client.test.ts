@@ -8,6 +8,7 @@ import { isKubernetesError, type KubernetesError } from '../../../src/clients/ku
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
 import { collectionPath, jobs, objectPath, pods } from '../../../src/clients/kubernetes/paths.ts';
 import { type Clock, systemClock } from '../../../src/util/clock.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { kubeconfig, makeClient, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
@@ -115,6 +116,74 @@ describe('a client of the Kubernetes API', () => {
     expect(second).to.include({ method: 'GET', url: one });
     // The next request may go out a moment before its connection is seen to be free again.
     expect(new Set(server.requests.map(({ connection }) => connection)).size).to.be.at.most(2);
+  });
+
+  describe('where an object is known by a secret of ours', () => {
+    const secret = 'opaque-1f7c9a0e5b3d4826';
+    const of = (metadata: object) => ({ ...job, metadata: { name: 'a', ...metadata } });
+    const odd = [
+      of({ uid: `u-${secret}` }),
+      of({ name: `a-${secret}` }),
+      of({ namespace: `n-${secret}` }),
+      of({ resourceVersion: `7${secret}` }),
+      of({ uid: { of: secret } }),
+    ];
+
+    beforeEach(() => {
+      rememberSecret(secret);
+    });
+
+    for (const [what, call] of [
+      ['created', (client: KubernetesClient) => client.create(path, job, { signal })],
+      ['read', (client: KubernetesClient) => client.get(one, { signal })],
+      ['changed', (client: KubernetesClient) => client.patch(one, {}, { kind: 'merge', signal })],
+    ] as const)
+      it(`takes no answer about one that was ${what}, and what became of it is not known`, async () => {
+        const client = connect();
+        for (const object of odd) {
+          server.next(json(200, object));
+          const error = await failure(call(client));
+          expect(error).to.include({ code: 'kubernetes-secret-name', maybeDone: true });
+          expect(error.message).to.contain('(hidden)').and.not.contain(secret);
+        }
+      });
+
+    it('leaves it out of a list, says so once without the secret, and goes on with all others', async () => {
+      const told: KubernetesError[] = [];
+      const client = connect(undefined, { leftOut: (why) => told.push(why) });
+      const items = [of({ uid: 'u' }), ...odd, of({ name: 'b', uid: 'v' })];
+      server.always(json(200, { metadata: { resourceVersion: '1' }, items }));
+      for (let turn = 0; turn < 2; turn++) {
+        const listed = await client.list(path, { signal }, ({ metadata }) => metadata?.uid);
+        expect(listed.items).to.deep.equal(['u', 'v']);
+      }
+      expect(told.map(({ code }) => code)).to.deep.equal(odd.map(() => 'kubernetes-secret-name'));
+      expect(told.map(({ message }) => message).join())
+        .to.contain('/apis/batch')
+        .and.not.contain(secret);
+    });
+
+    it('fails a list whose caller ends what is not in it, and one whose own version has the secret', async () => {
+      const client = connect();
+      server.next(json(200, { metadata: { resourceVersion: '1' }, items: odd }));
+      const whole = await failure(client.list(path, { signal, whole: true }, (object) => object));
+      expect(whole.code).to.equal('kubernetes-secret-name');
+      server.next(json(200, { metadata: { resourceVersion: secret }, items: [] }));
+      const listed = await failure(client.list(path, { signal }, (object) => object));
+      expect(listed.code).to.equal('kubernetes-secret-name');
+    });
+
+    it('takes a name that it asked for itself: a password may be as a namespace', async () => {
+      const client = connect();
+      const object = of({ namespace: secret, name: `job-${secret}` });
+      server.next(
+        json(200, object),
+        json(200, { metadata: { resourceVersion: '1' }, items: [of({ namespace: secret })] }),
+      );
+      expect(await client.get(objectPath(jobs, secret, `job-${secret}`), { signal })).to.deep.equal(object);
+      const { items } = await client.list(collectionPath(jobs, secret), { signal }, (found) => found);
+      expect(items).to.have.length(1);
+    });
   });
 
   it('asks for metadata alone where the rest is of no use', async () => {

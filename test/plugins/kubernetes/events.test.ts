@@ -5,6 +5,7 @@ import { type Decision, tell } from '../../../src/plugins/kubernetes/events.ts';
 import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
 import { K8sNamespace } from '../../../src/plugins/kubernetes/namespace.ts';
 import type { Clock } from '../../../src/util/clock.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { kubeconfig, makeClient, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { KubernetesStub, marked } from '../../support/kubernetes-stub.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -43,6 +44,19 @@ describe('the Events that thresher writes', () => {
         expect(told(1000)).to.equal(10);
         expect(told(1000)).to.equal(0);
       });
+  });
+
+  it('show no login of ours that is in what the cluster said', async () => {
+    const secret = 'opaque-7c3e0b9d2f5a4816';
+    rememberSecret(secret);
+    const created: object[] = [];
+    const client = { create: async (_path: string, event: object) => created.push(event) };
+    const clock = new ManualClock();
+    const namespace = namespaceWith(client as unknown as KubernetesClient, clock);
+    await clock.advance(60_000);
+    const message = `${'x'.repeat(990)} FailedMount: Bearer ${secret}`;
+    tell(namespace, pluginContext({ clock }), { ...decision, message }, signal);
+    expect(JSON.stringify(created)).to.contain('FailedMount: ').and.not.contain(secret.slice(0, 4));
   });
 
   it('are few where two hundred workers are killed at once', async () => {

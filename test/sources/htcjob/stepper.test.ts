@@ -1,6 +1,9 @@
 /** The steps of one resource: what a crash, a delay or another writer must not spoil. */
 import { expect } from 'chai';
+import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
 import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
+import { EventWriter } from '../../../src/sources/htcjob/events.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import type { HtcJob, HtcJobSpec, HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
 import type { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
@@ -159,7 +162,7 @@ describe('a step of a HTCJob', () => {
     await site.step(tracked);
     expect(site.statuses).to.have.length(2);
     expect(last()).to.include({ active: 0, succeeded: 1, failed: 0 });
-    expect(tracked.status).to.equal(last());
+    expect(tracked.status).to.deep.equal(last());
   });
 
   it('asks for no job without its finalizer, which another writer took away behind it', async () => {
@@ -1249,5 +1252,56 @@ describe('a step of a HTCJob', () => {
     for (let nth = 0; nth < count; nth++) tracked.report(nth, nth === 250 ? 7 : 0);
     await site.step(tracked);
     expect(last()?.returnCodes).to.deep.equal([{ index: 250, exitCode: 7, reported: 7 }]);
+  });
+
+  describe('where its spec, or what ran its jobs, has our own login in it', () => {
+    const secret = 'opaque-9b4d1c7e3f0a5826';
+    const masked = (text: string) => text.replaceAll(secret, '(hidden)');
+
+    beforeEach(() => {
+      rememberSecret(secret);
+      site.queue = { code: 'no-such-queue', message: `there is no queue ${secret}` };
+    });
+
+    it('shows it neither in a condition nor in an Event', async () => {
+      const created: object[] = [];
+      const client = { create: async (_: string, event: object) => created.push(event) };
+      const parts = { clock: site.clock, random: () => 0.5, log: site.log };
+      const writer = new EventWriter(client as unknown as Pick<KubernetesClient, 'create'>, 'factory', parts);
+      const tracked = site.track(htcJob());
+      await site.step(tracked);
+      writer.write(tracked.meta, site.notes, new AbortController().signal);
+      site.queue = 'Q';
+      await site.step(site.track(htcJob({ htcopts: `${secret} = 1` })));
+      expect(last()).to.include({ reason: 'Invalid' });
+      const failed = site.track(htcJob({}, 'failed'));
+      const news = newsOf('uid-of-failed', 0, 'failed');
+      site.found = [{ ...news, worker: { ...news.worker, diagMessage: `Bearer ${secret}` } }];
+      await site.step(failed);
+      for (const written of [site.statuses, created])
+        expect(JSON.stringify(written)).to.contain('(hidden)').and.not.contain(secret);
+      expect(JSON.stringify(created)).to.contain('there is no queue (hidden)');
+    });
+
+    it('writes it once, also where the server puts the login back in all that it gives', async () => {
+      const tracked = site.track(htcJob());
+      await site.step(tracked);
+      expect(site.statuses).to.have.length(1);
+      for (const echoed of [
+        last(),
+        JSON.parse(JSON.stringify(last()).replaceAll('(hidden)', secret)) as object,
+      ]) {
+        tracked.update(site.object(htcJob(), echoed));
+        await site.clock.advance(60_000);
+        await site.step(tracked);
+        expect(site.statuses).to.have.length(1);
+      }
+      site.queue = { code: 'no-such-queue', message: `there is no queue ${secret} now` };
+      await site.clock.advance(60_000);
+      await site.step(tracked);
+      expect(last()?.conditions?.map(({ message }) => message)).to.deep.equal([
+        masked(`there is no queue ${secret} now`),
+      ]);
+    });
   });
 });

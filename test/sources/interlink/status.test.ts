@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { ContainerState } from '../../../src/clients/interlink/wire.ts';
 import type { PodFacts } from '../../../src/sources/interlink/pods/facts.ts';
 import type { ContainerReport, PodReport } from '../../../src/sources/interlink/pod/report.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { statusOf, vanished } from '../../../src/sources/interlink/status/status.ts';
 
 const begun = Date.UTC(2026, 10, 20, 10, 0, 0);
@@ -233,6 +234,19 @@ describe('the status of a Pod of interLink', () => {
       exitCode: 1,
       message: 'init container prepare ended with 4, so this container never started',
     });
+  });
+
+  it('shows no login of ours in a message that the virtual kubelet writes into the Pod', () => {
+    const secret = 'opaque-2a8d6e1f9c4b7035';
+    rememberSecret(secret);
+    const message = `refused: Bearer ${secret}`;
+    for (const status of [
+      statusOf(pod, undefined, undefined, message),
+      statusOf(pod, undefined, facts('running'), undefined, message),
+      statusOf(pod, undefined, facts('failed', { message })),
+      statusOf(pod, told({ state: 'terminated', exitCode: 1, message }), facts('failed')),
+    ])
+      expect(JSON.stringify(status)).to.contain('refused: Bearer (hidden)').and.not.contain(secret);
   });
 
   it('lists every container of a Pod that vanished, with a code that is no success', () => {

@@ -3,6 +3,7 @@ import { hasEnded, isAtWork, isHeld, type PodFacts } from '../pods/facts.ts';
 import type { NamedImage } from '../pods/pod-record.ts';
 import { type ContainerReport, type PodReport, toldToEnd } from '../pod/report.ts';
 import type { PodIdentity } from '../identity.ts';
+import { withoutOwn } from '../../../util/own-secrets.ts';
 
 export interface ShownContainer extends NamedImage {
   /** The Pod keeps it in the cluster. */
@@ -54,7 +55,7 @@ export function statusOf(
         container.isOff === true ? off : stateOf({ told, facts, why, unfetched, isInit, failedInit });
       return {
         name: container.name,
-        state,
+        state: withoutOwnWords(state),
         ready: state.running !== undefined || (isInit && state.terminated?.exitCode === 0),
         restartCount: 0,
         image: container.image,
@@ -70,6 +71,17 @@ export function statusOf(
     JID: facts?.batchId ?? '',
     containers: containers.map(of(false)),
     initContainers: initContainers.map(of(true)),
+  };
+}
+
+/** The virtual kubelet writes them into the Pod. They may be of HTCondor, of an API server, or of the job. */
+function withoutOwnWords({ waiting, terminated, ...others }: ContainerState): ContainerState {
+  const masked = <State extends { readonly message?: string }>(state: State): State =>
+    state.message === undefined ? state : { ...state, message: withoutOwn(state.message) };
+  return {
+    ...others,
+    ...(waiting && { waiting: masked(waiting) }),
+    ...(terminated && { terminated: masked(terminated) }),
   };
 }
 

@@ -1,0 +1,70 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
+import { KubernetesStub, marked, type StubObject } from '../../support/kubernetes-stub.ts';
+import { workerOf } from '../../support/samples.ts';
+import { json } from '../../support/scripted-server.ts';
+
+const { signal } = new AbortController();
+const containers = [{ name: 'pilot', image: 'busybox', command: ['true'] }];
+const template = {
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  spec: {
+    backoffLimit: 0,
+    podReplacementPolicy: 'Failed',
+    template: { spec: { restartPolicy: 'Never', containers } },
+  },
+};
+
+describe('a Kubernetes cluster that gives an object of a worker a uid with our own login in it', () => {
+  const secret = 'opaque-6e2f8b0c4d9a1375';
+  const worker = workerOf(1);
+  let stub: KubernetesStub;
+
+  beforeEach(async () => {
+    rememberSecret(secret);
+    stub = await KubernetesStub.start();
+    writeFileSync(join(stub.directory, 'job.json'), JSON.stringify(template));
+  });
+  afterEach(() => stub.stop());
+
+  it('leaves the outcome of a submission unknown, until the Job is found by its right uid', async () => {
+    let uid = `u-${secret}`;
+    stub.answer = (response, { verb, resource }, seen) => {
+      if (verb !== 'create' || resource !== 'jobs') return false;
+      const made = JSON.parse(seen.body) as StubObject;
+      const object = { ...made, metadata: { ...made.metadata, uid } };
+      stub.jobs.set(made.metadata.name, object);
+      json(201, object)(response, seen);
+      return true;
+    };
+    const submitter = stub.plugin('submitter', { k8s_yaml_file: 'job.json' });
+    const outcome = (await submitter.submit([worker], signal)).get(1);
+    expect(outcome).to.have.nested.property('error.code', 'kubernetes-secret-name');
+    const unclear = (await submitter.find([worker], signal)).get(1);
+    expect([outcome?.kind, unclear?.kind]).to.deep.equal(['unknown', 'unknown']);
+    expect(JSON.stringify([outcome, unclear]))
+      .to.contain('(hidden)')
+      .and.not.contain(secret);
+
+    uid = 'right';
+    const [[name, object] = []] = stub.jobs;
+    stub.jobs.set(name!, { ...object!, metadata: { ...object!.metadata, uid } });
+    expect((await submitter.find([worker], signal)).get(1)).to.deep.equal({
+      kind: 'found',
+      handle: { batchID: worker.name, uid },
+    });
+  });
+
+  it('ends no worker by a list that is without its Pod for that', async () => {
+    const monitor = stub.plugin('monitor');
+    stub.jobs.set(worker.name, { metadata: marked(1), status: { active: 1 } });
+    const pod = marked(1, { name: 'factory-1-pod' });
+    stub.pods.set(pod.name, { metadata: { ...pod, uid: `u-${secret}` }, status: { phase: 'Running' } });
+    const checked = (await monitor.check([worker], signal)).get(1);
+    expect(checked?.kind).to.equal('unknown');
+    expect(JSON.stringify(checked)).to.contain('(hidden)').and.not.contain(secret);
+  });
+});
