@@ -174,15 +174,15 @@ describe('commands of the PanDA server at work', () => {
   });
 
   it('come again at once after a full answer', async () => {
-    give(['REPORT_WORKER_STATS:A', null], ['REPORT_WORKER_STATS:B', null], ['REPORT_WORKER_STATS:C', null]);
+    give(...[1, 2, 3].map(() => ['REPORT_WORKER_STATS:S', null] as const));
     expect(await runner.poll(desk, signal)).to.equal(true);
   });
 
   it('hole 8: that cannot be read, or came before, bring the next question no sooner', async () => {
     const created = { creation_date: '2026-11-26T08:00:00' };
-    const three = ['A', 'B', 'C'].map((site, at) => ({
-      command_id: at + 1,
-      command: `REPORT_WORKER_STATS:${site}`,
+    const three = [1, 2, 3].map((id) => ({
+      command_id: id,
+      command: 'REPORT_WORKER_STATS:S',
       ...created,
     }));
     given.push(...three);

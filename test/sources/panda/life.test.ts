@@ -71,6 +71,7 @@ describe('the link', () => {
       ids = { kind: 'ok', data: 41 };
       const type = { resource_name: 'SCORE', mincore: 1, maxcore: 1, minrampercore: 0, maxrampercore: 2000 };
       life = new Life({
+        log,
         api: {
           heartbeat: async ({ commands }) => {
             beats.push(commands);

@@ -71,8 +71,10 @@ describe('the orders of the PanDA server', () => {
       id,
       desk,
     );
+  const requestsOf = (queue = 'S') =>
+    orders.seriesOf({ name: queue, requirements }, queues).flatMap(({ requests }) => [...requests]);
   const asked = (queue = 'S') =>
-    orders.requestsOf({ name: queue, requirements }, queues).map(({ origin, requirements: needs }) => ({
+    requestsOf(queue).map(({ origin, requirements: needs }) => ({
       ...origin,
       type: needs?.resourceType,
     }));
@@ -87,7 +89,7 @@ describe('the orders of the PanDA server', () => {
     );
   /** The first so many requests get their workers, and the orders hear of these or not. */
   async function make(count: number, isHeard = true): Promise<void> {
-    const first = orders.requestsOf({ name: 'S', requirements }, queues).slice(0, count);
+    const first = requestsOf().slice(0, count);
     await parts.ledger.intend(workersFor(first));
     if (isHeard) for (const news of await desk.find(first.map(({ origin }) => origin))) orders.heard(news);
   }
@@ -150,7 +152,7 @@ describe('the orders of the PanDA server', () => {
   it('withdraw what is wanted no more, so that a pass under way cannot make it', async () => {
     await report();
     await take(1, { SCORE: 3 });
-    const late = orders.requestsOf({ name: 'S', requirements }, queues);
+    const late = requestsOf();
     await report();
     await take(2, { SCORE: 1 });
     expect(asked()).to.have.length(1);
@@ -164,7 +166,7 @@ describe('the orders of the PanDA server', () => {
     it(`end no worker that is wanted no more and ${what === 'while it is taken' ? 'is recorded' : 'comes to light'} ${what}`, async () => {
       await report();
       await take(1, { SCORE: 5 });
-      const workers = workersFor(orders.requestsOf({ name: 'S', requirements }, queues));
+      const workers = workersFor(requestsOf());
       await report();
       if (what === 'while it is taken') {
         meanwhile = async () => {
