@@ -374,11 +374,7 @@ class AskedSource {
    * Goes through all requests, in their order, and takes the first of those that may still get a worker. Of a series it makes no more than there
    * may be room for, and one: the limit that holds it back is to say so.
    */
-  async #sort(
-    requests: readonly unknown[],
-    series: readonly RequestSeries[],
-    room: number,
-  ): Promise<Sorted> {
+  async #sort(requests: readonly unknown[], series: readonly RequestSeries[], room: number): Promise<Sorted> {
     const kind = this.#kind;
     const memory = new Map<string, Remembered>();
     const candidates: Remembered[] = [];

@@ -200,9 +200,12 @@ export class CommandRunner {
     if (this.#strangers.size <= mostStrangers)
       log.warn('a command of the PanDA server is for a site that no queue here serves', facts);
     else
-      log.warn('the PanDA server gives commands for many sites that no queue here serves: no more are named', {
-        sites: mostStrangers,
-      });
+      log.warn(
+        'the PanDA server gives commands for many sites that no queue here serves: no more are named',
+        {
+          sites: mostStrangers,
+        },
+      );
   }
 
   /**

@@ -32,6 +32,8 @@ export class Life {
   /** The id that the server told last leaves no room for ours, or was none. */
   #isIdRefused = false;
   #hasTypes = false;
+  /** Resource types whose memory was no good in the last answer, as they were logged. */
+  #wrongTypes = '';
 
   constructor(parts: LifeParts) {
     this.#parts = parts;
@@ -95,12 +97,19 @@ export class Life {
     this.#hasTypes = true;
     // Each worker of such a type would be refused for its needs.
     const types = outcome.data.map((type) => (isWrongMemory(type) ? { ...type, maxrampercore: null } : type));
+    const wrong = outcome.data
+      .filter(isWrongMemory)
+      .map(({ resource_name: type, maxrampercore: size }) => `${type} ${size}`)
+      .join(', ');
+    if (wrong !== '' && wrong !== this.#wrongTypes)
+      log.warn(
+        'resource types of the PanDA server have a memory that none can mean, and count as without one',
+        {
+          types: wrong,
+        },
+      );
+    this.#wrongTypes = wrong;
     if (JSON.stringify(types) === JSON.stringify(memory.types)) return;
-    const wrong = outcome.data.filter(isWrongMemory);
-    if (wrong.length > 0)
-      log.warn('resource types of the PanDA server have a memory that none can mean, and count as without one', {
-        types: wrong.map(({ resource_name: type, maxrampercore: memory }) => `${type} ${memory}`).join(', '),
-      });
     await memory.change((kept) => ({ ...kept, types }));
     for (const { name } of queues) desk.wake(name);
   }

@@ -1,11 +1,4 @@
-import type {
-  Desk,
-  Log,
-  OriginKey,
-  RequestSeries,
-  SourceQueue,
-  WorkerNews,
-} from '../../plugins/contracts/index.ts';
+import type { Desk, Log, RequestSeries, SourceQueue, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { PandaOrder } from '../../plugins/contracts/panda-status.ts';
 import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -173,7 +166,10 @@ export class OrderBook {
     if (!isLater && id < (last?.commandId ?? 0)) return 'a newer order of the site counts';
     const lastRuns = last?.runs ?? [];
     await this.#lookUp(lastRuns, desk);
-    const left = await this.#bounded(lastRuns.flatMap((run) => this.#open(run)), desk);
+    const left = await this.#bounded(
+      lastRuns.flatMap((run) => this.#open(run)),
+      desk,
+    );
     const reports = memory.reportsOf(site);
     // Of an order that says to be older no report is kept; its clock is wrong, and its workers are not all that were ever made.
     const known = knownReport(Math.max(createdAt, clock.now() + Math.min(0, ahead) - oldestOrder), reports);
@@ -217,7 +213,8 @@ export class OrderBook {
 
   #outcome(said: ByType, bounded: ByType, wanted: ByType): string {
     const [all, meant, rest] = [sumOf(said), sumOf(bounded), sumOf(wanted)];
-    const less = meant === rest ? '' : `, ${meant - rest} of ${meant} were made before the server knew of them`;
+    const less =
+      meant === rest ? '' : `, ${meant - rest} of ${meant} were made before the server knew of them`;
     const cut = all === meant ? '' : `, ${all - meant} of ${all} are more than thresher takes`;
     return `${rest} new workers${less}${cut}`;
   }
@@ -241,10 +238,13 @@ export class OrderBook {
     const isKnown = (type: string) => known.size === 0 || known.has(type) || type === neverCounted;
     const types = [...said].filter(([type, count]) => count > 0 && isKnown(type)).slice(0, mostTypes);
     const others = [...memory.orders].reduce(
-      (sum, [other, { runs }]) => sum + (other === site ? 0 : runs.reduce((all, { count }) => all + count, 0)),
+      (sum, [other, { runs }]) =>
+        sum + (other === site ? 0 : runs.reduce((all, { count }) => all + count, 0)),
       0,
     );
-    const share = Math.floor(mostOfAllOrders / Math.max(1, sitesOf(desk.ownQueues().filter(isOrdered)).length));
+    const share = Math.floor(
+      mostOfAllOrders / Math.max(1, sitesOf(desk.ownQueues().filter(isOrdered)).length),
+    );
     const most = Math.min(mostOfOneOrder, Math.max(mostOfAllOrders - others, share));
     let room = most;
     let alone = mostOfOneOrder;
