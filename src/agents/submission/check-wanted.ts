@@ -55,14 +55,14 @@ export function whatIsWrong(request: unknown): string | undefined {
   return requirements === undefined ? undefined : wrongNeeds(requirements);
 }
 
-/** The mistake in needs that were looked at: thousands of requests may share one object of them. */
-const looked = new WeakMap<object, string | 'good'>();
+/** The mistake in needs that were looked at, if any: thousands of requests may share one object of them. */
+const looked = new WeakMap<object, { readonly wrong: string | undefined }>();
 
 function wrongNeeds(needs: unknown): string | undefined {
   if (!isObject(needs)) return whatIsWrongWithNeeds(needs);
-  const known = looked.get(needs) ?? whatIsWrongWithNeeds(needs) ?? 'good';
+  const known = looked.get(needs) ?? { wrong: whatIsWrongWithNeeds(needs) };
   looked.set(needs, known);
-  return known === 'good' ? undefined : known;
+  return known.wrong;
 }
 
 /** The needs that a request may have of its own, and the bounds of each: no machine has a PB of memory, and databases add them up. */

@@ -99,7 +99,7 @@ export class Life {
     const types = outcome.data.map((type) => (isWrongMemory(type) ? { ...type, maxrampercore: null } : type));
     const wrong = outcome.data
       .filter(isWrongMemory)
-      .map(({ resource_name: type, maxrampercore: size }) => `${type} ${size}`)
+      .map(({ resource_name: type, maxrampercore: size }) => `${type} ${String(size)}`)
       .join(', ');
     if (wrong !== '' && wrong !== this.#wrongTypes)
       log.warn(

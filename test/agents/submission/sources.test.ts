@@ -311,7 +311,6 @@ describe('sources of a queue', () => {
       const bad = {
         count: 5,
         requests: {
-          // eslint-disable-next-line require-yield
           *[Symbol.iterator](): Generator<Request> {
             throw new Error('no memory');
           },
