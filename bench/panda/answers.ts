@@ -48,7 +48,8 @@ const works: Readonly<Record<string, readonly [text: string, prepared: () => () 
         return async () => {
           await runner.poll(desk, signal);
           await new Promise((resolve) => setImmediate(resolve));
-          orders.requestsOf({ name: 'S', requirements }, ['S']);
+          for (const { requests } of orders.seriesOf({ name: 'S', requirements }, ['S']))
+            [...requests].at(-1);
         };
       };
       return [`a command: ${form}`, [command, prepared] as const];

@@ -26,6 +26,8 @@ export interface AgentContext {
   readonly store: AgentStore;
   readonly events: Events<FactoryEvents>;
   readonly factoryLimits: FactoryLimits;
+  /** Between the parts of passes. */
+  readonly giveWay: () => Promise<void>;
   readonly credentials: CredentialBoard;
   readonly waiting: WaitingBoard;
   /** No worker is submitted with a credential that ends sooner, ms. */

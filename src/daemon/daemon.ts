@@ -59,7 +59,7 @@ import { ServiceSet } from './services/service-set.ts';
 import { SourceService } from './services/source-service.ts';
 import { answerOfSource } from './source-door.ts';
 import { prepareStateDir, type StateDir } from './state-dir.ts';
-import { BelievedClock } from '../util/clock.ts';
+import { BelievedClock, givingWayTogether } from '../util/clock.ts';
 import { readVersion } from '../util/version.ts';
 import { wakeLoops } from './wake-loops.ts';
 import { WarningBoard } from './warning-board.ts';
@@ -398,6 +398,7 @@ export class Daemon {
       ledger: this.#ledger,
       store: this.#store,
       events: this.events,
+      giveWay: givingWayTogether(clock),
       factoryLimits: new FactoryLimits(submitter.submissionRate, submitter.submissionBurst, clock),
       credentials: this.#board,
       waiting: this.#waiting,

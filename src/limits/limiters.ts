@@ -243,6 +243,14 @@ export function applyLimits<Kind extends Group>(
   return { groups: groups.filter((group) => group.count > 0), reasons, cuts };
 }
 
+/** How many workers these limits may let through at most, whatever the needs of each. */
+export function roomIn(limits: readonly Limit[]): number {
+  const bounds = limits.filter(({ of }) => of === undefined);
+  // What one worker costs is not known here: such a limit counts where it is reached.
+  const most = bounds.map(({ atMost, cost }) => (cost === undefined || atMost <= 0 ? atMost : Infinity));
+  return Math.max(0, Math.floor(Math.min(Infinity, ...most)));
+}
+
 export function total(groups: readonly Group[]): number {
   return groups.reduce((sum, group) => sum + group.count, 0);
 }

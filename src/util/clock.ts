@@ -57,6 +57,19 @@ export function givingWay(clock: Pick<Clock, 'monotonic'>, ms = 20): () => Promi
 }
 
 /**
+ * As `givingWay`, for the work of many that begin at one moment: each piece may be short, and all of them together long. They go on one after
+ * the other, and others have their turn after each `ms` of all of it.
+ */
+export function givingWayTogether(clock: Pick<Clock, 'monotonic'>, ms = 20): () => Promise<void> {
+  const giveWay = givingWay(clock, ms);
+  let last = Promise.resolve();
+  return () => {
+    last = last.then(giveWay);
+    return last;
+  };
+}
+
+/**
  * How long ago a time is that a clock wrote which may have been wrong then, or is now: what it was at the first look, and what has passed
  * since by the monotonic clock, at most. So no wait is over early because a clock was behind, and is right by now.
  */

@@ -17,6 +17,7 @@ import {
   queueStatus,
   statusThatCounts,
   resourceTypeLimits,
+  roomIn,
   total,
 } from '../../src/limits/limiters.ts';
 import { type QueueLoad, workerBound } from '../../src/limits/formulas.ts';
@@ -550,5 +551,17 @@ describe('applying limits', () => {
         { group: group('MCORE', 6), to: 2, reason: second },
       ],
     });
+  });
+});
+
+describe('the room in limits', () => {
+  const dear = (atMost: number): Limit => ({ ...limit(atMost, 'cores'), cost: ({ nCore }) => nCore });
+  const ofOne: Limit = { ...limit(0, 'type'), of: () => true };
+
+  it('is the least that all workers share; one of a cost counts where it is reached, and one of a type never', () => {
+    expect(roomIn([])).to.equal(Infinity);
+    expect(roomIn([limit(7, 'a'), limit(5.5, 'b'), dear(1), ofOne])).to.equal(5);
+    expect(roomIn([limit(7, 'a'), dear(0)])).to.equal(0);
+    expect(roomIn([limit(-2, 'a')])).to.equal(0);
   });
 });

@@ -7,7 +7,7 @@ import { type FactoryEvents, factoryEvents } from '../../src/agents/events.ts';
 import type { PluginCalls } from '../../src/agents/plugin-calls.ts';
 import { type AgentContext, contextFor } from '../../src/daemon/agent-context.ts';
 import type { Events } from '../../src/util/events.ts';
-import { BelievedClock } from '../../src/util/clock.ts';
+import { BelievedClock, givingWayTogether } from '../../src/util/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { ManualClock } from './manual-clock.ts';
 import { recordingLog, workerOf } from './samples.ts';
@@ -54,6 +54,7 @@ export class AgentParts implements AsyncDisposable {
       ledger: this.ledger,
       store,
       events: this.events,
+      giveWay: givingWayTogether(clock),
       factoryLimits: new FactoryLimits(undefined, 1, clock),
       credentials: new CredentialBoard(),
       waiting: this.waiting,

@@ -241,7 +241,8 @@ export class PandaSimulation {
     };
     const { signal } = this.#stop;
     if (signal.aborted) return;
-    const { requests } = await this.link.wanted(queue);
+    const { series = [] } = await this.link.wanted(queue);
+    const requests = series.flatMap(({ requests: some }) => [...some]);
     if (generation !== this.#generation) return;
     const had = new Set([...this.workers.map(({ origin }) => keyOf(origin)), ...this.#withdrawn]);
     this.#room = Math.min(this.#room + rate, Math.max(1, rate));

@@ -1,4 +1,4 @@
-import type { Group, Request, Wanted } from '../../plugins/contracts/index.ts';
+import type { Group, Request, RequestSeries, Wanted } from '../../plugins/contracts/index.ts';
 import type { OriginKey } from '../../worker/news.ts';
 import { shown, whatIsWrongWithOrigin } from '../../worker/origin.ts';
 
@@ -8,6 +8,8 @@ const longestText = 256;
 /** An answer of a source, as far as its shape can be trusted: each request is still to be checked by `whatIsWrong`. */
 export interface Answered {
   readonly requests: readonly unknown[];
+  /** Those that it makes one by one. */
+  readonly series?: readonly RequestSeries[];
   readonly groups: readonly Group[];
   readonly reasons: Wanted['reasons'];
 }
@@ -21,6 +23,9 @@ export function readAnswer(answer: unknown): Answered | string {
   const { requests, groups, reasons } = answer;
   for (const [name, list] of Object.entries({ requests, groups, reasons }))
     if (!Array.isArray(list)) return `${name} in its answer is ${shown(list)}, not a list`;
+  const { series = [] } = answer;
+  if (!Array.isArray(series) || !series.every(isSeries))
+    return `series in its answer is ${shown(series)}: it must be a list, each with a count and requests one by one`;
   const wrongGroup = (groups as unknown[]).find((group) => !isGroup(group));
   if (wrongGroup !== undefined)
     return `a group in its answer is ${shown(wrongGroup)}: it needs requirements and a count of 0 or more`;
@@ -47,7 +52,17 @@ export function whatIsWrong(request: unknown): string | undefined {
     return `groupId is ${shown(groupId)}: it must be a text of 1 to ${longestText} characters`;
   if (payloadFollows !== undefined && typeof payloadFollows !== 'boolean')
     return `payloadFollows is ${shown(payloadFollows)}: it must be true or false`;
-  return requirements === undefined ? undefined : whatIsWrongWithNeeds(requirements);
+  return requirements === undefined ? undefined : wrongNeeds(requirements);
+}
+
+/** The mistake in needs that were looked at, if any: thousands of requests may share one object of them. */
+const looked = new WeakMap<object, { readonly wrong: string | undefined }>();
+
+function wrongNeeds(needs: unknown): string | undefined {
+  if (!isObject(needs)) return whatIsWrongWithNeeds(needs);
+  const known = looked.get(needs) ?? { wrong: whatIsWrongWithNeeds(needs) };
+  looked.set(needs, known);
+  return known.wrong;
 }
 
 /** The needs that a request may have of its own, and the bounds of each: no machine has a PB of memory, and databases add them up. */
@@ -88,6 +103,12 @@ function isGroup(group: unknown): group is Group {
   return (
     (count === Infinity || isCount(count)) && Object.keys(numbers).every(isNumber) && texts.every(isNamed)
   );
+}
+
+function isSeries(series: unknown): series is RequestSeries {
+  if (!isObject(series) || !isCount(series.count)) return false;
+  const { requests } = series;
+  return typeof requests === 'object' && requests !== null && Symbol.iterator in requests;
 }
 
 function isReason(reason: unknown): boolean {

@@ -66,7 +66,14 @@ export function entriesOf(
   sharing: Sharing = {},
 ): Entry[] {
   const runs: { readonly requirements: Requirements; readonly requests: Request[] }[] = [];
+  let before: Request | undefined;
   for (const request of requests) {
+    const isAlike = before !== undefined && before.requirements === request.requirements;
+    before = request;
+    if (isAlike) {
+      runs.at(-1)?.requests.push(request);
+      continue;
+    }
     const requirements = partOfSlot(needsOf(request, queue), queue, sharing);
     const last = runs.at(-1);
     if (last !== undefined && areEqual(last.requirements, requirements)) last.requests.push(request);

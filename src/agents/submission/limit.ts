@@ -9,7 +9,7 @@ import {
 } from '../../limits/black-hole.ts';
 import { cycleAt } from '../../limits/cycle.ts';
 import { queueLoad } from '../../limits/formulas.ts';
-import { gates, type GateState, type Limit, type LimitState } from '../../limits/limiters.ts';
+import { gates, type GateState, type Limit, type LimitState, roomIn } from '../../limits/limiters.ts';
 import { limitsOf } from '../../limits/queue-limits.ts';
 import type { LoadRow } from '../../store/load.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -75,12 +75,19 @@ export class QueueLimits {
   /** Counts afresh everything that bounds these groups; @returns the limits in the order in which they are to be applied. */
   async look(groups: readonly Group[]): Promise<readonly Limit[]> {
     this.#throttled = await this.#throttle();
-    return this.#count(groups);
+    return this.#count(groups, this.#throttled);
+  }
+
+  /** How many new workers may be let through at most, by a first look that asks no throttler. */
+  async room(): Promise<number> {
+    return roomIn(await this.#count([], undefined));
   }
 
   /** Right after another look, and perhaps with other queues waiting: a throttler that counts this queue alone is not asked. */
   async lookAgain(groups: readonly Group[]): Promise<readonly Limit[]> {
-    return this.#runtime.throttler?.countsFamily === true ? this.look(groups) : this.#count(groups);
+    return this.#runtime.throttler?.countsFamily === true
+      ? this.look(groups)
+      : this.#count(groups, this.#throttled);
   }
 
   /**
@@ -130,12 +137,12 @@ export class QueueLimits {
     return cycleAt(this.#memory.cycle, this.#parts.clock.monotonic(), this.#options.cycle);
   }
 
-  async #count(groups: readonly Group[]): Promise<readonly Limit[]> {
+  async #count(groups: readonly Group[], throttled: Limit | undefined): Promise<readonly Limit[]> {
     const rows = await this.#parts.store.load.alive([this.#runtime.config.name]);
     const state = { ...(await this.#gateState()), ...this.#load(groups, rows) };
     return limitsOf({
       state,
-      throttled: this.#throttled,
+      throttled,
       blackHole: { state: await this.#swallowing(state), options: this.#guard },
       window: this.#memory.window.limit,
       rates: this.#buckets.map(({ bucket, name }) => ({

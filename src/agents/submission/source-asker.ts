@@ -1,4 +1,4 @@
-import type { Log, Request, Source, SourceQueue } from '../../plugins/contracts/index.ts';
+import type { Log, Request, RequestSeries, Source, SourceQueue } from '../../plugins/contracts/index.ts';
 import type { OriginStore } from '../../store/origins.ts';
 import { type Clock, givingWay } from '../../util/clock.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
@@ -27,6 +27,8 @@ export interface AskerParts {
   readonly calls: PluginCalls;
   readonly events: Emit;
   readonly store: { readonly origins: Pick<OriginStore, 'known'> };
+  /** To be awaited between the parts of passes: those of many queues may begin at one moment. */
+  readonly giveWay: () => Promise<void>;
 }
 
 /** The workers that the sources of a queue ask for, before any limit. */
@@ -47,6 +49,11 @@ export interface Wanted {
 
 /** So many requests of one source count in one pass: a pass must stay short, whatever a source asks for. */
 export const mostRequests = 10_000;
+/**
+ * Of requests in series so many more count than there is room for: one of each series counts in any case, and this many of further ones, so
+ * that a limit that holds back one kind of needs leaves its room to others.
+ */
+const mostBeyondRoom = 1000;
 
 /**
  * The first pause of a source that fails, and the longest, ms. A pause is at least so many times as long as the failure took: a source
@@ -84,9 +91,10 @@ export class SourceAsker {
 
   /**
    * Side by side, so that a source that hangs delays no other by more than its own deadline; and this one pauses after it.
+   * @param room how many workers the limits may let through at most
    * @throws ThresherError `shutting-down`
    */
-  async ask(): Promise<Wanted> {
+  async ask(room: () => Promise<number>): Promise<Wanted> {
     const { config, requirements, sources } = this.#runtime;
     const { mapType, runMode } = config.options;
     const { wholeSlots = false } = config.worker;
@@ -94,7 +102,7 @@ export class SourceAsker {
     this.#asked = new Map([...asked].map(([{ kind }, one]) => [kind, one]));
     const parts = await Promise.all(
       [...asked].map(([{ own, options }, one]) =>
-        one.ask({ name: config.name, requirements, wholeSlots, own, options, mapType, runMode }),
+        one.ask({ name: config.name, requirements, wholeSlots, own, options, mapType, runMode }, room),
       ),
     );
     return {
@@ -206,6 +214,16 @@ interface Share {
   readonly again: boolean;
 }
 
+/** The requests of one answer, as far as they were looked at. */
+interface Sorted {
+  readonly candidates: readonly Remembered[];
+  readonly refusals: readonly Refusal[];
+  /** How many wait for a later pass because there are too many. */
+  readonly beyond: number;
+  /** How many of series were not looked at, since there is no room for them. */
+  readonly unmade: number;
+}
+
 /** One source as it is asked about one queue. */
 class AskedSource {
   readonly source: Source;
@@ -226,7 +244,7 @@ class AskedSource {
     this.#parts = parts;
   }
 
-  async ask(queue: SourceQueue): Promise<Share> {
+  async ask(queue: SourceQueue, room: () => Promise<number>): Promise<Share> {
     const { clock, calls } = this.#parts;
     const kind = this.#kind;
     if (this.#failure !== undefined && clock.monotonic() < this.#pausedUntil)
@@ -244,8 +262,16 @@ class AskedSource {
     }
     const read = readAnswer(answer);
     if (typeof read === 'string') return this.#fail(read, begun);
+    const { requests, series = [] } = read;
+    const most = series.length === 0 ? 0 : await room();
+    let sorted: Sorted;
+    try {
+      sorted = await this.#sort(requests, series, most);
+    } catch (error) {
+      return this.#fail(toReason(error).message, begun);
+    }
     this.#recover();
-    return this.#take(read);
+    return this.#take(read, sorted);
   }
 
   /** These are left out from now on. */
@@ -311,10 +337,12 @@ class AskedSource {
     return !remembered.hadWrongPayload;
   }
 
-  async #take({ requests, groups, reasons }: Answered): Promise<Share> {
+  async #take(
+    { groups, reasons }: Answered,
+    { candidates, refusals, beyond, unmade }: Sorted,
+  ): Promise<Share> {
     const kind = this.#kind;
     const { config, requirements } = this.#runtime;
-    const { candidates, refusals, beyond } = this.#sort(requests);
     const known = await this.#leaveOutKnown(candidates);
     const wanted = candidates.filter(({ refusal, known }) => !known && refusal === undefined);
     const named = wanted.map(({ request }) => request as Request);
@@ -337,24 +365,27 @@ class AskedSource {
       refused: all.flatMap(({ request, reason }) =>
         hasOrigin(request) ? [{ kind, requests: [request as Request], reason }] : [],
       ),
-      beyond,
-      again: beyond > 0 && known > 0,
+      beyond: beyond + unmade,
+      again: beyond + unmade > 0 && known > 0,
     };
   }
 
-  /** Goes through all requests, in their order, and takes the first of those that may still get a worker. */
-  #sort(requests: readonly unknown[]) {
+  /**
+   * Goes through all requests, in their order, and takes the first of those that may still get a worker. Of a series it makes no more than there
+   * may be room for, and one: the limit that holds it back is to say so.
+   */
+  async #sort(requests: readonly unknown[], series: readonly RequestSeries[], room: number): Promise<Sorted> {
     const kind = this.#kind;
     const memory = new Map<string, Remembered>();
     const candidates: Remembered[] = [];
     const refusals: Refusal[] = [];
-    let beyond = 0;
+    let [beyond, unmade] = [0, 0];
     /** Candidates that may get a worker: refused ones take no turn from those behind them. */
     let takers = 0;
-    for (const request of requests) {
+    const take = (request: unknown) => {
       if (!hasOrigin(request)) {
         refusals.push({ request, reason: whyMalformed(request) ?? unnamed });
-        continue;
+        return;
       }
       const key = keyOf(kind, request.origin);
       const before = this.#memory.get(key);
@@ -368,9 +399,25 @@ class AskedSource {
         candidates.push(remembered);
         if (remembered.refusal === undefined && !remembered.hadWrongPayload) takers++;
       }
+    };
+    if (requests.length + series.length > 0) await this.#parts.giveWay();
+    for (const request of requests) take(request);
+    let spare = room + mostBeyondRoom;
+    for (const { count, requests: its } of series) {
+      await this.#parts.giveWay();
+      const before = candidates.length;
+      const enough = Math.max(1, Math.min(room + 1, spare));
+      let made = 0;
+      if (count > 0 && takers < mostRequests)
+        for (const request of its) {
+          take(request);
+          if (++made >= count || takers >= mostRequests || candidates.length - before >= enough) break;
+        }
+      spare -= candidates.length - before;
+      unmade += count - made;
     }
     this.#memory = memory;
-    return { candidates, refusals, beyond };
+    return { candidates, refusals, beyond, unmade };
   }
 
   /** One question for all new origins; @returns how many were known. */

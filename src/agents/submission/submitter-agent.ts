@@ -100,7 +100,7 @@ export class SubmitterAgent {
 
   async #submitNew(closed: Reason | undefined): Promise<Conclusion> {
     const asked = this.#sources();
-    const asking = await this.#asker.ask();
+    const asking = await this.#asker.ask(() => this.#limits.room());
     if (asking.entries.length === 0) return this.#wantNothing(asking, closed);
     const limits = await this.#limits.look(asking.entries);
     const allowed = applyLimits(asking.entries, limits);

@@ -41,6 +41,7 @@ export {
   type SourceHost,
   type SourceMemory,
   type SourceInput,
+  type RequestSeries,
   type SourceQueue,
   type Wanted,
 } from './source.ts';

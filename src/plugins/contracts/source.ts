@@ -34,10 +34,19 @@ export interface Group {
   readonly count: number;
 }
 
+/** Many requests of equal needs, one behind the other: they are made as far as the limits may let them through, and no further. */
+export interface RequestSeries {
+  /** How many there are. */
+  readonly count: number;
+  readonly requests: Iterable<Request>;
+}
+
 /** The workers that a source asks for on one queue, before any limit. */
 export interface Wanted {
   /** They are served before the groups, and in this order. */
   readonly requests: readonly Request[];
+  /** Requests behind `requests`, in this order. Of those with the same needs in one series a full queue looks at a few alone. */
+  readonly series?: readonly RequestSeries[];
   readonly groups: readonly Group[];
   /** Why there is none, or less than an operator may expect. */
   readonly reasons: readonly Reason[];
@@ -157,7 +166,8 @@ export interface Source<QueueOptions = unknown> {
   /**
    * The workers that are wanted now on this queue, before any limit. Asked in each pass of the queue, so it answers from
    * memory. It may go on to ask for what it has got: an origin gets one worker, and the source hears of it by news.
-   * At most 10,000 requests count in one pass; further ones wait for the next.
+   * At most 10,000 requests count in one pass; further ones wait for the next. A source that may have thousands of requests with
+   * equal needs gives them as `series`.
    */
   wanted(queue: SourceQueue<QueueOptions>, signal: AbortSignal): Promise<Wanted>;
   /**

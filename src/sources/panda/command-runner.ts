@@ -5,7 +5,7 @@ import type { PandaApi, PandaCommand } from '../../clients/panda/api.ts';
 import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { CarriedOut } from '../../plugins/contracts/panda-status.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, givingWay } from '../../util/clock.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import { emptyKeysOf, isMeant, type KillFilter, readCommand, type ServerCommand } from './commands.ts';
@@ -43,8 +43,18 @@ const mostTries = 5;
 const givenUp = 'given up';
 /** A kill is not meant for workers that were made so long after the server made it, ms: it waited for a daemon that was away. */
 const meantFor = latestOrder;
+/** Sites that nobody here serves of which commands are logged: a server may name new ones without end. */
+const mostStrangers = 100;
 /** Outcomes that are kept for operators. */
 const mostShown = 20;
+
+/** What became of a command. */
+interface Outcome {
+  /** In words. */
+  readonly text: string;
+  /** Nothing was done: no queue here serves this site. */
+  readonly stranger?: string;
+}
 
 /** Takes the commands of the server, stores them before anything else, acknowledges them, and carries each out once. */
 export class CommandRunner {
@@ -52,6 +62,8 @@ export class CommandRunner {
   #shown: readonly CarriedOut[] = [];
   /** Ids that the server is not known to have acknowledged. */
   #unacknowledged: readonly number[] = [];
+  /** Commands by name and site, for sites that no queue here serves: each is logged once. */
+  readonly #strangers = new Set<string>();
 
   constructor(parts: CommandRunnerParts) {
     this.#parts = parts;
@@ -87,7 +99,7 @@ export class CommandRunner {
     this.#unacknowledged = [...this.#unacknowledged, ...idsOf(outcome.data)].slice(-mostUnacknowledged);
     await this.#acknowledge(signal);
     const useful = await this.#carryOut(commands, desk, signal);
-    // A server that always has commands that none can read, or the same again, or many orders of one site, is asked no sooner for that.
+    // A server that always has commands that none can read, or the same again, or for sites of others, or many orders of one site, is asked no sooner for that.
     return outcome.data.length >= atOnce && useful * 2 >= atOnce;
   }
 
@@ -129,6 +141,7 @@ export class CommandRunner {
     const { memory, log, clock } = this.#parts;
     const read = new Map(commands.map((given) => [given, readCommand(given)]));
     const replaced = replacedIn(read);
+    const giveWay = givingWay(clock);
     let useful = 0;
     // What changed nothing is written down with what follows: after a crash it changes nothing again.
     let over: PandaCommand[] = [];
@@ -147,25 +160,29 @@ export class CommandRunner {
       }));
     };
     for (const [given, meant] of read) {
+      // Each of many orders takes its time.
+      await giveWay();
       if (signal.aborted) break;
       const { command_id: id, command } = given;
       const isReplaced = replaced.has(given);
-      const outcome = isReplaced
-        ? 'a later order of the site came with it'
+      const done: Outcome | undefined = isReplaced
+        ? { text: 'a later order of the site came with it' }
         : await this.#try(
             given,
             () =>
               this.#obey(meant, { id, meantUntil: this.#meantUntil(given, madeUntil(given)) }, desk, signal),
             signal,
           );
-      if (outcome === undefined) continue;
+      if (done === undefined) continue;
+      const { text: outcome, stranger } = done;
       over.push(given);
-      if (!isReplaced && meant.kind !== 'unknown') {
+      if (!isReplaced && meant.kind !== 'unknown' && stranger === undefined) {
         useful++;
         await writeDown();
       }
       const facts = { id, command: fromOutside(command), outcome };
-      if (meant.kind === 'unknown' || outcome.startsWith(givenUp))
+      if (stranger !== undefined) this.#logStranger(meant.kind, stranger, facts);
+      else if (meant.kind === 'unknown' || outcome.startsWith(givenUp))
         log.warn('a command of the PanDA server is not carried out', facts);
       else log.info('a command of the PanDA server is carried out', facts);
       this.#shown = [{ at: clock.now(), ...facts }, ...this.#shown].slice(0, mostShown);
@@ -174,16 +191,33 @@ export class CommandRunner {
     return useful;
   }
 
+  /** Once for each site, and of so many sites: they come every five minutes, and a server may name others each time. */
+  #logStranger(kind: string, site: string, facts: { readonly outcome: string }): void {
+    const key = `${kind} ${site}`;
+    if (this.#strangers.has(key) || this.#strangers.size > mostStrangers) return;
+    this.#strangers.add(key);
+    const { log } = this.#parts;
+    if (this.#strangers.size <= mostStrangers)
+      log.warn('a command of the PanDA server is for a site that no queue here serves', facts);
+    else
+      log.warn(
+        'the PanDA server gives commands for many sites that no queue here serves: no more are named',
+        {
+          sites: mostStrangers,
+        },
+      );
+  }
+
   /**
    * One command that fails stops neither the link nor later commands.
-   * @returns the outcome in words; undefined: the command failed, and is kept for the next poll
+   * @returns undefined: the command failed, and is kept for the next poll
    * @throws what the memory does: then nothing can be carried out
    */
   async #try(
     given: LinkMemory['commands'][number],
-    obey: () => Promise<string>,
+    obey: () => Promise<Outcome>,
     signal: AbortSignal,
-  ): Promise<string | undefined> {
+  ): Promise<Outcome | undefined> {
     const { memory, log, clock } = this.#parts;
     try {
       return await obey();
@@ -193,7 +227,7 @@ export class CommandRunner {
       const tries = (given.tries ?? 0) + 1;
       const facts = { id: given.command_id, command: fromOutside(given.command), ...toReason(error) };
       log.error('a command of the PanDA server failed', { ...facts, tries, of: mostTries });
-      if (tries >= mostTries) return `${givenUp} after ${tries} tries: ${messageOf(error)}`;
+      if (tries >= mostTries) return { text: `${givenUp} after ${tries} tries: ${messageOf(error)}` };
       const key = keyOf(given);
       const failed = { ...given, tries, taken: given.taken ?? clock.now() };
       await memory.change((kept) => ({
@@ -222,23 +256,22 @@ export class CommandRunner {
     { id, meantUntil }: { readonly id: number; readonly meantUntil: MeantUntil },
     desk: Desk,
     signal: AbortSignal,
-  ): Promise<string> {
-    const { orders, statistician, host, reportAgain, log, clock } = this.#parts;
+  ): Promise<Outcome> {
+    const { orders, statistician, host, reportAgain, clock } = this.#parts;
     switch (command.kind) {
       case 'set-workers': {
         const queues = desk.ownQueues().filter(isOrdered);
         if (queues.some(({ name }) => computingSiteOf(name) === command.site))
-          return orders.take(command, id, desk);
+          return { text: await orders.take(command, id, desk) };
         const site = fromOutside(command.site);
-        log.warn('the PanDA server orders workers for a site that no queue here serves', { site });
-        return `no queue with runMode slave here serves ${site}`;
+        return { text: `no queue with runMode slave here serves ${site}`, stranger: command.site };
       }
       case 'kill':
-        return killed(command.filter, desk, host, { meantUntil, now: clock.now() });
+        return { text: await killed(command.filter, desk, host, { meantUntil, now: clock.now() }) };
       case 'kill-ids': {
         const ids = new Set(command.workerIds);
         const meant = (await desk.living()).filter(({ worker }) => ids.has(worker.workerId ?? 0));
-        return end(desk, meant, 'the PanDA server counts its pilot as ended');
+        return { text: await end(desk, meant, 'the PanDA server counts its pilot as ended') };
       }
       case 'activate': {
         const ids = new Set(command.workerIds);
@@ -248,9 +281,9 @@ export class CommandRunner {
         } catch (error) {
           // The server asks again. A link that ended here would begin with this very command.
           if (signal.aborted) throw error;
-          return `the reports failed: ${messageOf(error)}`;
+          return { text: `the reports failed: ${messageOf(error)}` };
         }
-        return `${meant.length} workers reported again`;
+        return { text: `${meant.length} workers reported again` };
       }
       case 'report-statistics': {
         const { site } = command;
@@ -261,12 +294,15 @@ export class CommandRunner {
             ({ computingSite, queue }) => (computingSite || computingSiteOf(queue)) === site,
           );
         // Names without end would be remembered, and asked of the server each time.
-        if (!isOurs) return `no queue here serves ${fromOutside(site)}, and none of its workers live`;
+        if (!isOurs) {
+          const text = `no queue here serves ${fromOutside(site)}, and none of its workers live`;
+          return { text, stranger: site };
+        }
         statistician.ask(site);
-        return 'statistics follow';
+        return { text: 'statistics follow' };
       }
       case 'unknown':
-        return command.why;
+        return { text: command.why };
     }
   }
 }

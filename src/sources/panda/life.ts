@@ -1,9 +1,10 @@
 import type { PandaApi, TakenCommand } from '../../clients/panda/api.ts';
 import type { PandaOutcome } from '../../clients/panda/outcome.ts';
-import type { Desk } from '../../plugins/contracts/index.ts';
+import type { Desk, Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { announcedCommands } from './commands.ts';
 import type { LinkMemory } from './memory.ts';
+import { isWrongMemory } from './shape.ts';
 import type { ServerHealth } from './server-health.ts';
 import { isOrdered, type OwnQueue, sitesOf } from './sites.ts';
 
@@ -11,6 +12,7 @@ export interface LifeParts {
   readonly api: Pick<PandaApi, 'heartbeat' | 'currentWorkerId' | 'resourceTypes'>;
   readonly memory: LinkMemory;
   readonly clock: Clock;
+  readonly log: Log;
   readonly health: ServerHealth;
   readonly version: string;
   /** ms */
@@ -30,6 +32,8 @@ export class Life {
   /** The id that the server told last leaves no room for ours, or was none. */
   #isIdRefused = false;
   #hasTypes = false;
+  /** Resource types whose memory was no good in the last answer, as they were logged. */
+  #wrongTypes = '';
 
   constructor(parts: LifeParts) {
     this.#parts = parts;
@@ -86,13 +90,27 @@ export class Life {
   }
 
   async #typesOfServer(queues: readonly OwnQueue[], desk: Desk, signal: AbortSignal): Promise<void> {
-    const { api, memory, health } = this.#parts;
+    const { api, memory, health, log } = this.#parts;
     const outcome = await api.resourceTypes(signal);
     health.note('resource-types', outcome);
     if (outcome.kind === 'failed') return;
     this.#hasTypes = true;
-    if (JSON.stringify(outcome.data) === JSON.stringify(memory.types)) return;
-    await memory.change((kept) => ({ ...kept, types: [...outcome.data] }));
+    // Each worker of such a type would be refused for its needs.
+    const types = outcome.data.map((type) => (isWrongMemory(type) ? { ...type, maxrampercore: null } : type));
+    const wrong = outcome.data
+      .filter(isWrongMemory)
+      .map(({ resource_name: type, maxrampercore: size }) => `${type} ${String(size)}`)
+      .join(', ');
+    if (wrong !== '' && wrong !== this.#wrongTypes)
+      log.warn(
+        'resource types of the PanDA server have a memory that none can mean, and count as without one',
+        {
+          types: wrong,
+        },
+      );
+    this.#wrongTypes = wrong;
+    if (JSON.stringify(types) === JSON.stringify(memory.types)) return;
+    await memory.change((kept) => ({ ...kept, types }));
     for (const { name } of queues) desk.wake(name);
   }
 

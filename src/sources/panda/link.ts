@@ -73,12 +73,12 @@ export class PandaLink implements Source<PandaQueueOptions> {
     const site = computingSiteOf(name);
     if (isOrdered(queue)) {
       const queues = desk.ownQueues().filter(isOrdered);
-      const requests = orders.requestsOf(
+      const series = orders.seriesOf(
         { name, requirements, ...queue },
         queues.map((one) => one.name),
       );
       const reasons = whyNoOrder(site, orders.orderOf(site), statistician.lastOf(site), facts);
-      return { ...nothing, requests, reasons };
+      return { ...nothing, series, reasons };
     }
     const factor = options.activateWorkerFactor ?? all.activateWorkerFactor;
     if (factor === 'auto') {

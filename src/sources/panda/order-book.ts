@@ -1,11 +1,4 @@
-import type {
-  Desk,
-  Log,
-  OriginKey,
-  Request,
-  SourceQueue,
-  WorkerNews,
-} from '../../plugins/contracts/index.ts';
+import type { Desk, Log, RequestSeries, SourceQueue, WorkerNews } from '../../plugins/contracts/index.ts';
 import type { PandaOrder } from '../../plugins/contracts/panda-status.ts';
 import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -14,9 +7,9 @@ import { computingSiteOf } from '../../worker/identity.ts';
 import type { ServerCommand } from './commands.ts';
 import type { KeptOrder, LinkMemory, Run } from './memory.ts';
 import { type ByType, knownReport, oldestOrder, reportsToKeep, stillWanted } from './orders.ts';
-import { carriedOver, originsIn, uidOf } from './runs.ts';
+import { carriedOver, openIn, originsIn, smallestBeyond, uidOf } from './runs.ts';
 import { shapeOf } from './shape.ts';
-import { queueFor, sitesOf } from './sites.ts';
+import { isOrdered, queueFor, sitesOf } from './sites.ts';
 
 export interface OrderBookParts {
   readonly memory: LinkMemory;
@@ -32,6 +25,15 @@ type SetWorkers = Extract<ServerCommand, { kind: 'set-workers' }>;
 const mostOfOneType = 10_000;
 /** New workers of all types that one order may want. */
 export const mostOfOneOrder = 20_000;
+/**
+ * New workers of all orders together; once they are given out, an order has its site's part of them still, so that no order of others takes it.
+ * A factory of 100 sites with some hundreds of workers each has half of it.
+ */
+export const mostOfAllOrders = 100_000;
+/** Left-over runs that one order keeps: orders that each want a little more leave one more run of each type. */
+export const mostLeftRuns = 200;
+/** The same of all orders together: all of them are written at each change. */
+const mostLeftRunsOfAll = 10_000;
 /** The server has 6 types. */
 const mostTypes = 100;
 
@@ -47,6 +49,14 @@ export const latestOrder = 300_000;
 /** The order of a site that no queue serves any more is forgotten after so long, ms. */
 const forgottenAfter = 7 * 86_400_000;
 
+/** The open requests of an order. */
+interface Rest {
+  /** How many had been served when they were counted. */
+  readonly served: number;
+  readonly all: number;
+  readonly byRun: ReadonlyMap<Run, number>;
+}
+
 type OrderedQueue = Pick<SourceQueue, 'name' | 'requirements' | 'wholeSlots'>;
 
 /** The orders of the server, one for each site, as requests for named workers: each gets one, also through crashes. */
@@ -55,7 +65,9 @@ export class OrderBook {
   /** Indexes that have their worker, or never get one, by `uid`. */
   readonly #served = new Map<string, Set<number>>();
   /** By order: how many of its requests were served when its open ones were counted. */
-  readonly #rests = new WeakMap<KeptOrder, { readonly served: number; readonly rest: number }>();
+  readonly #rests = new WeakMap<KeptOrder, Rest>();
+  /** Whether the last order that asked for more than all may have was cut for it, and that was said. */
+  #isFull = false;
 
   constructor(parts: OrderBookParts) {
     this.#parts = parts;
@@ -71,19 +83,33 @@ export class OrderBook {
     this.#served.get(origin.uid)?.add(origin.index);
   }
 
-  /** The requests of a queue that have no worker yet. */
-  requestsOf({ name: queue, requirements, wholeSlots }: OrderedQueue, queues: readonly string[]): Request[] {
+  /** The requests of a queue that have no worker yet, in one series for each type. */
+  seriesOf(
+    { name: queue, requirements, wholeSlots }: OrderedQueue,
+    queues: readonly string[],
+  ): RequestSeries[] {
     const { memory } = this.#parts;
     const site = computingSiteOf(queue);
-    const requests: Request[] = [];
-    for (const run of memory.orderOf(site)?.runs ?? []) {
-      if (queueFor(run.type, site, queues) !== queue) continue;
-      const { nCore: coreCount, minRamCount: maxRss } = requirements;
-      const shape = shapeOf(run.type, memory.types, { coreCount, maxRss, wholeSlots });
-      const groupId = `${run.uid}/${run.type}`;
-      for (const origin of this.#open(run)) requests.push({ origin, requirements: shape, groupId });
+    const order = memory.orderOf(site);
+    if (order === undefined) return [];
+    const { byRun } = this.#restOf(order);
+    const { nCore: coreCount, minRamCount: maxRss } = requirements;
+    return [...Map.groupBy(order.runs, ({ type }) => type)].flatMap(([type, runs]) => {
+      const open = runs.filter((run) => (byRun.get(run) ?? 0) > 0);
+      if (open.length === 0 || queueFor(type, site, queues) !== queue) return [];
+      const count = open.reduce((sum, run) => sum + (byRun.get(run) ?? 0), 0);
+      const shape = shapeOf(type, memory.types, { coreCount, maxRss, wholeSlots });
+      return [{ count, requests: { [Symbol.iterator]: () => this.#requestsOf(open, shape) } }];
+    });
+  }
+
+  *#requestsOf(runs: readonly Run[], requirements: ReturnType<typeof shapeOf>) {
+    for (const { uid, type, from, count } of runs) {
+      const served = this.#served.get(uid);
+      const groupId = `${uid}/${type}`;
+      for (let index = from; index < from + count; index++)
+        if (served?.has(index) !== true) yield { origin: { uid, index }, requirements, groupId };
     }
-    return requests;
   }
 
   /** The order that counts, for operators. */
@@ -91,17 +117,29 @@ export class OrderBook {
     const order = this.#parts.memory.orderOf(site);
     if (order === undefined) return undefined;
     const { createdAt, takenAt, said, wanted } = order;
-    return { createdAt, takenAt, said, wanted, rest: this.#restOf(order) };
+    return { createdAt, takenAt, said, wanted, rest: this.#restOf(order).all };
   }
 
-  /** Counted again only when something was served: orders of 100 sites have 2,000,000 requests, and their status is asked for all the time. */
-  #restOf(order: KeptOrder): number {
-    const uids = new Set(order.runs.map(({ uid }) => uid));
-    const served = [...uids].reduce((sum, uid) => sum + (this.#served.get(uid)?.size ?? 0), 0);
+  /** Counted again only when something was served: passes ask for it, and the status is asked for all the time. */
+  #restOf(order: KeptOrder): Rest {
+    const byUid = Map.groupBy(order.runs, ({ uid }) => uid);
+    const served = [...byUid.keys()].reduce((sum, uid) => sum + (this.#served.get(uid)?.size ?? 0), 0);
     const before = this.#rests.get(order);
-    if (before?.served === served) return before.rest;
-    const rest = order.runs.reduce((sum, run) => sum + run.count - this.#servedIn(run), 0);
-    this.#rests.set(order, { served, rest });
+    if (before?.served === served) return before;
+    const byRun = new Map(order.runs.map((run) => [run, run.count]));
+    for (const [uid, runs] of byUid) {
+      const indexes = [...(this.#served.get(uid) ?? [])].sort((a, b) => a - b);
+      let at = 0;
+      for (const run of runs.toSorted((a, b) => a.from - b.from)) {
+        let open = run.count;
+        for (; (indexes[at] ?? Infinity) < run.from + run.count; at++)
+          if ((indexes[at] ?? 0) >= run.from) open--;
+        byRun.set(run, open);
+      }
+    }
+    const all = [...byRun.values()].reduce((sum, open) => sum + open, 0);
+    const rest = { served, all, byRun };
+    this.#rests.set(order, rest);
     return rest;
   }
 
@@ -128,7 +166,10 @@ export class OrderBook {
     if (!isLater && id < (last?.commandId ?? 0)) return 'a newer order of the site counts';
     const lastRuns = last?.runs ?? [];
     await this.#lookUp(lastRuns, desk);
-    const left = lastRuns.flatMap((run) => this.#open(run).map((origin) => ({ ...origin, type: run.type })));
+    const left = await this.#bounded(
+      lastRuns.flatMap((run) => this.#open(run)),
+      desk,
+    );
     const reports = memory.reportsOf(site);
     // Of an order that says to be older no report is kept; its clock is wrong, and its workers are not all that were ever made.
     const known = knownReport(Math.max(createdAt, clock.now() + Math.min(0, ahead) - oldestOrder), reports);
@@ -136,7 +177,7 @@ export class OrderBook {
     // one worker too few rather than one too many.
     const made = new Map(await desk.madeSince(site, { at: known?.countedAt ?? 0, upTo: known?.upTo ?? 0 }));
     if ((said.get(neverCounted) ?? 0) > 0) made.set(neverCounted, await queuedOf(site, neverCounted, desk));
-    const bounded = this.#bounded(site, said);
+    const bounded = this.#meant(site, said, desk);
     const wanted = stillWanted(bounded, made);
     const { runs, surplus } = carriedOver(left, wanted, uid);
     const now = clock.now();
@@ -165,53 +206,79 @@ export class OrderBook {
     await this.#lookUp(runs, desk);
     // A pass under way may still hold them: the database refuses a withdrawn one. An order ends nothing: some may have got their workers
     // just now, or have them without a row since the database was lost, and these live on.
-    if (surplus.length > 0) await desk.withdraw(surplus);
+    if (surplus.length > 0) await desk.withdraw(surplus.flatMap(originsIn));
     for (const queue of desk.ownQueues()) if (computingSiteOf(queue.name) === site) desk.wake(queue.name);
-    return this.#outcome(bounded, wanted);
+    return this.#outcome(said, bounded, wanted);
   }
 
-  #outcome(said: ByType, wanted: ByType): string {
-    const sum = (numbers: ByType) => [...numbers.values()].reduce((all, one) => all + one, 0);
-    const [all, rest] = [sum(said), sum(wanted)];
-    const less = all === rest ? '' : `, ${all - rest} of ${all} were made before the server knew of them`;
-    return `${rest} new workers${less}`;
+  #outcome(said: ByType, bounded: ByType, wanted: ByType): string {
+    const [all, meant, rest] = [sumOf(said), sumOf(bounded), sumOf(wanted)];
+    const less =
+      meant === rest ? '' : `, ${meant - rest} of ${meant} were made before the server knew of them`;
+    const cut = all === meant ? '' : `, ${all - meant} of ${all} are more than thresher takes`;
+    return `${rest} new workers${less}${cut}`;
+  }
+
+  /**
+   * What the last order left over, in as many runs as an order may keep. The others are withdrawn before the workers of the site are counted: the
+   * new order asks for as many under its own name, and one that was recorded just now is counted.
+   */
+  async #bounded(left: readonly Run[], desk: Desk): Promise<readonly Run[]> {
+    const share = Math.floor(mostLeftRunsOfAll / Math.max(1, this.#parts.memory.orders.size));
+    const dropped = smallestBeyond(left, Math.min(mostLeftRuns, share));
+    if (dropped.size === 0) return left;
+    await desk.withdraw([...dropped].flatMap(originsIn));
+    return left.filter((run) => !dropped.has(run));
   }
 
   /** The part of an order that can be meant: types that the server has, and no more workers than sites have. */
-  #bounded(site: string, said: ByType): ByType {
+  #meant(site: string, said: ByType, desk: Desk): ByType {
     const { log, memory } = this.#parts;
     const known = new Set(memory.types.map(({ resource_name: type }) => type));
     const isKnown = (type: string) => known.size === 0 || known.has(type) || type === neverCounted;
     const types = [...said].filter(([type, count]) => count > 0 && isKnown(type)).slice(0, mostTypes);
-    let room = mostOfOneOrder;
+    const others = [...memory.orders].reduce(
+      (sum, [other, { runs }]) =>
+        sum + (other === site ? 0 : runs.reduce((all, { count }) => all + count, 0)),
+      0,
+    );
+    const share = Math.floor(
+      mostOfAllOrders / Math.max(1, sitesOf(desk.ownQueues().filter(isOrdered)).length),
+    );
+    const most = Math.min(mostOfOneOrder, Math.max(mostOfAllOrders - others, share));
+    let room = most;
+    let alone = mostOfOneOrder;
     const bounded = new Map<string, number>([...said].slice(0, mostTypes).map(([type]) => [type, 0]));
     for (const [type, count] of types) {
-      const share = Math.min(count, mostOfOneType, room);
-      bounded.set(type, share);
-      room -= share;
+      const own = Math.min(count, mostOfOneType, alone);
+      const taken = Math.min(own, room);
+      bounded.set(type, taken);
+      alone -= own;
+      room -= taken;
     }
-    const sum = (numbers: ByType) => [...numbers.values()].reduce((all, one) => all + one, 0);
+    const isFull = mostOfOneOrder - alone > most;
+    if (isFull && !this.#isFull)
+      log.warn('the orders of the PanDA server together ask for more workers than thresher takes', {
+        site,
+        wanted: mostOfOneOrder - alone,
+        taken: most,
+        most: mostOfAllOrders,
+      });
+    if (isFull || mostOfOneOrder - alone > share) this.#isFull = isFull;
     const cut = [...said].find(([type, count]) => count > (bounded.get(type) ?? 0));
-    if (cut !== undefined)
+    if (cut !== undefined && !isFull)
       log.warn('an order of the PanDA server is cut', {
         site,
-        wanted: sum(said),
-        taken: sum(bounded),
+        wanted: sumOf(said),
+        taken: sumOf(bounded),
         type: cut[0],
         most: `${mostOfOneType} of one type and ${mostOfOneOrder} of all, of types that the server has`,
       });
     return bounded;
   }
 
-  #servedIn({ uid, from, count }: Run): number {
-    let served = 0;
-    for (const index of this.#served.get(uid) ?? []) if (index >= from && index < from + count) served++;
-    return served;
-  }
-
-  #open(run: Run): OriginKey[] {
-    const served = this.#served.get(run.uid);
-    return originsIn(run).filter(({ index }) => served?.has(index) !== true);
+  #open(run: Run): Run[] {
+    return openIn(run, this.#served.get(run.uid) ?? new Set());
   }
 
   async #lookUp(runs: readonly Run[], desk: Desk): Promise<void> {
@@ -220,6 +287,10 @@ export class OrderBook {
     if (uids.length === 0) return;
     for (const news of await desk.find(uids.map((uid) => ({ uid })))) this.heard(news);
   }
+}
+
+function sumOf(numbers: ByType): number {
+  return [...numbers.values()].reduce((all, one) => all + one, 0);
 }
 
 /** How many workers of a type a site has that have not started. */

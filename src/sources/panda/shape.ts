@@ -9,6 +9,14 @@ export interface SiteSizes {
   readonly wholeSlots?: boolean | undefined;
 }
 
+/** The most memory for one core that a resource type can mean, MB. */
+const mostPerCore = 1_000_000;
+
+/** Whether the memory of a resource type is a number that none can mean: no worker could have as much, or would get none. */
+export function isWrongMemory({ maxrampercore: memory }: ResourceType): boolean {
+  return memory !== null && memory !== 0 && !(memory >= 1 && memory <= mostPerCore);
+}
+
 /**
  * Needs of a worker of one of the server's resource types. It takes the cores of the site, or as many as the type has at most; memory is
  * that of a core of the type times the cores, and no more than the site has for as many. Where the site says no memory, the type's counts.

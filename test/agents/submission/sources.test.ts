@@ -3,11 +3,11 @@ import { PluginCalls } from '../../../src/agents/plugin-calls.ts';
 import type { QueueSource } from '../../../src/agents/queue-runtime.ts';
 import { mostRequests } from '../../../src/agents/submission/source-asker.ts';
 import { SubmitterAgent } from '../../../src/agents/submission/submitter-agent.ts';
-import type { Request, Source, WorkerToStart } from '../../../src/plugins/contracts/index.ts';
+import type { Request, RequestSeries, Source, WorkerToStart } from '../../../src/plugins/contracts/index.ts';
 import type { OriginKey } from '../../../src/worker/news.ts';
 import type { Payload, PayloadPart } from '../../../src/worker/payload.ts';
 import type { Reason } from '../../../src/worker/reason.ts';
-import { type Clock, nextTurn } from '../../../src/util/clock.ts';
+import { type Clock, givingWayTogether, nextTurn } from '../../../src/util/clock.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { namedWorker } from '../../support/named-workers.ts';
 import { requirements } from '../../support/samples.ts';
@@ -72,7 +72,13 @@ describe('sources of a queue', () => {
       payload,
       name = 'Q',
       clock = parts.clock,
-    }: { payload?: readonly PayloadPart[]; name?: string; clock?: Clock } = {},
+      giveWay = parts.context.giveWay,
+    }: {
+      payload?: readonly PayloadPart[];
+      name?: string;
+      clock?: Clock;
+      giveWay?: () => Promise<void>;
+    } = {},
   ): SubmitterAgent {
     queue = new ScriptedQueue(parts, { maxWorkers: 100, nQueueLimitWorker: 100, ...options }, { name });
     queue.submit = (worker) => {
@@ -88,7 +94,7 @@ describe('sources of a queue', () => {
     const calls = new PluginCalls({ clock: parts.clock, pluginTimeout: 5000, giveUp: giveUp.signal });
     return new SubmitterAgent(
       runtime,
-      { ...parts.context, calls, clock },
+      { ...parts.context, calls, clock, giveWay },
       {
         maxNewWorkers: 100_000,
         cycle: 9000,
@@ -209,6 +215,144 @@ describe('sources of a queue', () => {
     await parts.store.queues.setControl('Q', null);
     await agent.pass();
     expect(origins()).to.deep.equal(['toy job 0']);
+  });
+
+  describe('that have thousands of requests of equal needs, in series', () => {
+    /** How many requests were made, by `uid`. */
+    let made: Map<string, number>;
+    beforeEach(() => {
+      made = new Map();
+    });
+    const seriesOf = (uid: string, count: number, changes: Partial<Request> = {}): RequestSeries => ({
+      count,
+      requests: {
+        *[Symbol.iterator]() {
+          for (let index = 0; index < count; index++) {
+            made.set(uid, (made.get(uid) ?? 0) + 1);
+            yield { origin: { uid, index }, ...changes };
+          }
+        },
+      },
+    });
+    const inSeries = (series: () => readonly RequestSeries[]) =>
+      new TestSource(() => ({ requests: [], series: series(), groups: [], reasons: [] }));
+    const typed = (uid: string, count: number, resourceType: string) =>
+      seriesOf(uid, count, { requirements: { resourceType } });
+    const waiting = () => parts.waiting.counts.map(({ requests: some }) => some);
+
+    it('make no more of them than there may be room for, and one that says what holds it back', async () => {
+      const source = inSeries(() => [seriesOf('a', 20_000), seriesOf('b', 20_000)]);
+      const agent = agentOf([queueSource('panda', source)], { maxWorkers: 3 });
+      await agent.pass();
+      expect(origins()).to.deep.equal(['panda a 0', 'panda a 1', 'panda a 2']);
+      expect([...made]).to.deep.equal([
+        ['a', 4],
+        ['b', 4],
+      ]);
+      expect([codes(), waiting()]).to.deep.equal([['max-workers'], [39_997]]);
+      made.clear();
+      await agent.pass();
+      expect([...made], 'three are known, and the queue is full').to.deep.equal([
+        ['a', 4],
+        ['b', 1],
+      ]);
+      expect(codes()).to.deep.equal(['max-workers']);
+      expect(origins()).to.have.length(3);
+    });
+
+    it('of a hundred kinds make a bounded number beyond the room', async () => {
+      const all = () => Array.from({ length: 100 }, (_, at) => seriesOf(`kind${at}`, 200));
+      await agentOf([queueSource('panda', inSeries(all))], { maxWorkers: 50 }).pass();
+      expect(origins()).to.have.length(50);
+      const sum = [...made.values()].reduce((all, one) => all + one, 0);
+      expect(made.size).to.equal(100);
+      expect(sum).to.be.within(1050, 1150);
+    });
+
+    it('are served in their order, and one kind that a limit holds back leaves its room to the next', async () => {
+      const source = inSeries(() => [typed('s', 500, 'SCORE'), typed('m', 500, 'MCORE')]);
+      const own = { maxWorkers: 100, nQueueLimitWorkerRatio: 10, nQueueLimitWorkerMin: 6 };
+      await agentOf([queueSource('panda', source)], own).pass();
+      expect(origins()).to.deep.equal(
+        ['s', 'm'].flatMap((uid) => [0, 1, 2].map((index) => `panda ${uid} ${index}`)),
+      );
+    });
+
+    it('get further ones though the source has not heard of the first', async () => {
+      const source = inSeries(() => [seriesOf('a', 50)]);
+      const agent = agentOf([queueSource('panda', source)], { maxNewWorkersPerCycle: 5 });
+      for (let pass = 0; pass < 3; pass++) {
+        await agent.pass();
+        await parts.clock.advance(10_000);
+      }
+      expect(origins()).to.deep.equal(Array.from({ length: 15 }, (_, index) => `panda a ${index}`));
+    });
+
+    it('have their needs checked once', async () => {
+      let checks = 0;
+      const needs = new Proxy(
+        { nCore: 1 },
+        {
+          ownKeys: (of) => {
+            checks++;
+            return Reflect.ownKeys(of);
+          },
+        },
+      );
+      const source = inSeries(() => [seriesOf('a', 500, { requirements: needs })]);
+      const agent = agentOf([queueSource('panda', source)], { maxWorkers: 80, nQueueLimitWorker: 80 });
+      await agent.pass();
+      expect(origins()).to.have.length(80);
+      // A check, and the needs of one worker.
+      expect(checks).to.be.at.most(3);
+    });
+
+    it('and go wrong while they are made, cost their own source alone', async () => {
+      const bad = {
+        count: 5,
+        requests: {
+          *[Symbol.iterator](): Generator<Request> {
+            throw new Error('no memory');
+          },
+        },
+      };
+      for (const series of [[bad], 'many', [{ count: -1, requests: [] }], [{ count: 1, requests: 7 }]]) {
+        sent = [];
+        const source = new TestSource(() => ({ requests: [], series, groups: [], reasons: [] }));
+        const good = queueSource('good', wanting(requests(1, {}, `fine${JSON.stringify(series)}`)));
+        await agentOf([queueSource('panda', source), good]).pass();
+        expect(origins()).to.have.length(1);
+        expect(codes()).to.deep.equal(['source-failed']);
+      }
+    });
+
+    it('let others have their turn between the passes of many queues that begin at one moment', async () => {
+      // Each pass is short: all of them together are not.
+      let time = 0;
+      const giveWay = givingWayTogether({ monotonic: () => (time += 15) });
+      const agents = Array.from({ length: 20 }, (_, at) =>
+        agentOf(
+          [
+            queueSource(
+              'panda',
+              inSeries(() => [seriesOf(`q${at}`, 5)]),
+            ),
+          ],
+          {},
+          { name: `Q${at}`, giveWay },
+        ),
+      );
+      let turns = 0;
+      let isOver = false;
+      const others = async () => {
+        for (; !isOver; turns++) await nextTurn();
+      };
+      const busy = others();
+      await Promise.all(agents.map((agent) => agent.pass()));
+      isOver = true;
+      await busy;
+      expect(turns, 'turns of others').to.be.greaterThan(10);
+    });
   });
 
   describe('whose payloads follow', () => {

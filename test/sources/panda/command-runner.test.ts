@@ -163,6 +163,31 @@ describe('commands of the PanDA server at work', () => {
     expect(runner.shown[0]?.outcome).to.equal('no queue here serves ELSEWHERE, and none of its workers live');
   });
 
+  it('for sites that nobody here serves bring the next question no sooner, and are written down together and logged once', async () => {
+    let id = 0;
+    const strangers = (from: number, count: number) =>
+      Array.from({ length: count }, (_, at) => ({
+        command_id: ++id,
+        command: `${at % 2 === 0 ? 'REPORT_WORKER_STATS' : 'SET_N_WORKERS_JOBTYPE'}:X${from + at}`,
+        params: { managed: { SCORE: 1 } },
+        creation_date: '2025-12-26T08:00:00',
+      }));
+    for (let poll = 0; poll < 3; poll++) {
+      writes = 0;
+      given.push(...strangers(0, 20));
+      expect(await runner.poll(desk, signal)).to.equal(false);
+      expect(writes, 'taken, and done with').to.equal(2);
+    }
+    expect(parts.log.lines).to.have.length(20);
+    expect(parts.log.lines[1]?.facts['outcome']).to.equal('no queue with runMode slave here serves X1');
+    for (let poll = 1; poll < 20; poll++) {
+      given.push(...strangers(20 * poll, 20));
+      await runner.poll(desk, signal);
+    }
+    expect(parts.log.lines).to.have.length(101);
+    expect(memory.commands).to.deep.equal([]);
+  });
+
   it('that a server takes no acknowledgement of are remembered to the number of 500', async () => {
     acknowledging = { ...down, maybeDone: true };
     for (let at = 0; at < 300; at++) {
@@ -174,15 +199,15 @@ describe('commands of the PanDA server at work', () => {
   });
 
   it('come again at once after a full answer', async () => {
-    give(['REPORT_WORKER_STATS:A', null], ['REPORT_WORKER_STATS:B', null], ['REPORT_WORKER_STATS:C', null]);
+    give(...[1, 2, 3].map(() => ['REPORT_WORKER_STATS:S', null] as const));
     expect(await runner.poll(desk, signal)).to.equal(true);
   });
 
   it('hole 8: that cannot be read, or came before, bring the next question no sooner', async () => {
     const created = { creation_date: '2026-11-26T08:00:00' };
-    const three = ['A', 'B', 'C'].map((site, at) => ({
-      command_id: at + 1,
-      command: `REPORT_WORKER_STATS:${site}`,
+    const three = [1, 2, 3].map((id) => ({
+      command_id: id,
+      command: 'REPORT_WORKER_STATS:S',
       ...created,
     }));
     given.push(...three);

@@ -62,7 +62,8 @@ describe('hole 8: answers of the PanDA server that are as large as they may be',
       const { runner, orders, desk } = carryingOut(`[${command}]`, living, log);
       await runner.poll(desk, signal);
       expect(looks, 'looks at workers').to.be.at.most(5 * workers);
-      expect(orders.requestsOf({ name: 'S', requirements }, ['S'])).to.have.length.at.most(20_000);
+      const series = orders.seriesOf({ name: 'S', requirements }, ['S']);
+      expect(series.flatMap(({ requests }) => [...requests])).to.have.length.at.most(20_000);
       expect(Object.keys(orders.orderOf('S')?.wanted ?? {})).to.have.length.at.most(100);
       expect(Object.keys(orders.orderOf('S')?.said ?? {})).to.have.length.at.most(100);
       expect(runner.shown).to.have.length(1);

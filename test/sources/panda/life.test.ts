@@ -64,20 +64,23 @@ describe('the link', () => {
     let answers: PandaOutcome<null>[];
     let ids: PandaOutcome<number>;
     let life: Life;
+    let maxrampercore: number | null;
 
     beforeEach(() => {
       beats = [];
       answers = [];
       ids = { kind: 'ok', data: 41 };
-      const type = { resource_name: 'SCORE', mincore: 1, maxcore: 1, minrampercore: 0, maxrampercore: 2000 };
+      maxrampercore = 2000;
+      const type = { resource_name: 'SCORE', mincore: 1, maxcore: 1, minrampercore: 0 };
       life = new Life({
+        log,
         api: {
           heartbeat: async ({ commands }) => {
             beats.push(commands);
             return answers.shift() ?? ok;
           },
           currentWorkerId: async () => ids,
-          resourceTypes: async () => ({ kind: 'ok', data: [type] }),
+          resourceTypes: async () => ({ kind: 'ok', data: [{ ...type, maxrampercore }] }),
         },
         memory,
         clock,
@@ -85,6 +88,28 @@ describe('the link', () => {
         version: '1',
         heartbeatInterval: 600_000,
       });
+    });
+
+    it('takes a memory of a resource type that none can mean for none, and says so once', async () => {
+      for (const [memoryOfType, taken] of [
+        [2000, 2000],
+        [0, 0],
+        [null, null],
+        [0.5, null],
+        [2_147_483_648, null],
+        [1e300, null],
+        [-1, null],
+      ] as const) {
+        maxrampercore = memoryOfType;
+        for (let turn = 0; turn < 2; turn++) {
+          await life.turn(desk, signal);
+          await clock.advance(600_000);
+        }
+        expect(memory.types.map((type) => type.maxrampercore)).to.deep.equal([taken]);
+      }
+      expect(log.lines.map(({ facts }) => facts['types'])).to.deep.equal([
+        ...['SCORE 0.5', 'SCORE 2147483648', 'SCORE 1e+300', 'SCORE -1'],
+      ]);
     });
 
     it('sends its first heartbeat twice, because the server stores that of a new instance without its data', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { SourceDesk } from '../../../src/agents/sources/desk.ts';
 import type { Request } from '../../../src/plugins/contracts/index.ts';
 import { LinkMemory } from '../../../src/sources/panda/memory.ts';
-import { OrderBook } from '../../../src/sources/panda/order-book.ts';
+import { mostLeftRuns, mostOfAllOrders, OrderBook } from '../../../src/sources/panda/order-book.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { requirements, workerOf, ownQueue } from '../../support/samples.ts';
 import { memoryFor } from '../../support/source-memory.ts';
@@ -71,8 +71,10 @@ describe('the orders of the PanDA server', () => {
       id,
       desk,
     );
+  const requestsOf = (queue = 'S') =>
+    orders.seriesOf({ name: queue, requirements }, queues).flatMap(({ requests }) => [...requests]);
   const asked = (queue = 'S') =>
-    orders.requestsOf({ name: queue, requirements }, queues).map(({ origin, requirements: needs }) => ({
+    requestsOf(queue).map(({ origin, requirements: needs }) => ({
       ...origin,
       type: needs?.resourceType,
     }));
@@ -87,7 +89,7 @@ describe('the orders of the PanDA server', () => {
     );
   /** The first so many requests get their workers, and the orders hear of these or not. */
   async function make(count: number, isHeard = true): Promise<void> {
-    const first = orders.requestsOf({ name: 'S', requirements }, queues).slice(0, count);
+    const first = requestsOf().slice(0, count);
     await parts.ledger.intend(workersFor(first));
     if (isHeard) for (const news of await desk.find(first.map(({ origin }) => origin))) orders.heard(news);
   }
@@ -150,7 +152,7 @@ describe('the orders of the PanDA server', () => {
   it('withdraw what is wanted no more, so that a pass under way cannot make it', async () => {
     await report();
     await take(1, { SCORE: 3 });
-    const late = orders.requestsOf({ name: 'S', requirements }, queues);
+    const late = requestsOf();
     await report();
     await take(2, { SCORE: 1 });
     expect(asked()).to.have.length(1);
@@ -164,7 +166,7 @@ describe('the orders of the PanDA server', () => {
     it(`end no worker that is wanted no more and ${what === 'while it is taken' ? 'is recorded' : 'comes to light'} ${what}`, async () => {
       await report();
       await take(1, { SCORE: 5 });
-      const workers = workersFor(orders.requestsOf({ name: 'S', requirements }, queues));
+      const workers = workersFor(requestsOf());
       await report();
       if (what === 'while it is taken') {
         meanwhile = async () => {
@@ -322,6 +324,87 @@ describe('the orders of the PanDA server', () => {
     const cuts = parts.log.lines.filter(({ message }) => message === 'an order of the PanDA server is cut');
     expect(cuts).to.have.length(2);
     expect(cuts[1]?.facts).to.deep.include({ taken: 4, type: 'TYPE0' });
+  });
+
+  describe('of many sites', () => {
+    const sites = (count: number) => Array.from({ length: count }, (_, at) => `S${at}`);
+    let id = 0;
+    const orderOf = (site: string, numbers: Readonly<Record<string, number>>) =>
+      orders.take(
+        {
+          kind: 'set-workers',
+          site,
+          wanted: new Map(Object.entries(numbers)),
+          createdAt: parts.clock.now(),
+        },
+        ++id,
+        desk,
+      );
+    const requested = () =>
+      [...memory.orders.values()].flatMap(({ runs }) => runs).reduce((sum, { count }) => sum + count, 0);
+    const full = 'the orders of the PanDA server together ask for more workers than thresher takes';
+
+    it('have a bound together, beyond which each has its part still, and that is said once', async () => {
+      queues = sites(20);
+      for (let round = 0; round < 2; round++) {
+        for (const site of queues) await orderOf(site, { SCORE: 10_000, MCORE: 10_000 });
+        await parts.clock.advance(300_000);
+      }
+      expect(requested()).to.be.at.most(2 * mostOfAllOrders);
+      expect(memory.orderOf('S19')?.wanted).to.deep.equal({ SCORE: mostOfAllOrders / 20, MCORE: 0 });
+      const told = parts.log.lines.filter(({ message }) => message === full);
+      expect(told.map(({ facts }) => facts)).to.deep.equal([
+        { site: 'S5', wanted: 20_000, taken: 5000, most: mostOfAllOrders },
+      ]);
+    });
+
+    it('have room for what a large factory needs: a hundred with 500 workers each', async () => {
+      queues = sites(100);
+      for (const site of queues) await orderOf(site, { SCORE: 400, MCORE: 100 });
+      expect(requested()).to.equal(50_000);
+      expect(parts.log.lines).to.deep.equal([]);
+    });
+
+    it('that want a little more each time keep a bounded number of runs, and each worker comes once', async () => {
+      queues = sites(2);
+      const rounds = 12;
+      const types = Array.from({ length: 100 }, (_, at) => `T${at}`);
+      for (let round = 1; round <= rounds; round++) {
+        for (const site of queues)
+          await orderOf(site, Object.fromEntries(types.map((type) => [type, round])));
+        await parts.clock.advance(300_000);
+      }
+      for (const site of queues) {
+        expect(memory.orderOf(site)?.runs.length).to.be.at.most(mostLeftRuns + types.length);
+        const open = requestsOf(site).map(({ origin }) => origin);
+        expect(new Set(open.map(({ uid, index }) => `${uid} ${index}`)).size).to.equal(rounds * types.length);
+        expect(await parts.store.origins.known('panda', open)).to.deep.equal([]);
+      }
+    });
+
+    it('count a left-over worker that is recorded while its name is given up: it is not made twice', async () => {
+      queues = ['S'];
+      const types = Array.from({ length: 100 }, (_, at) => `T${at}`);
+      const numbers = (count: number) => Object.fromEntries(types.map((type) => [type, count]));
+      const withdraw = desk.withdraw.bind(desk);
+      let recorded = 0;
+      desk.withdraw = async (origins) => {
+        const [first] = recorded === 0 ? origins : [];
+        if (first !== undefined) {
+          recorded++;
+          const wanted = { origin: first, requirements: { resourceType: 'T0' } };
+          await parts.ledger.intend(workersFor([wanted]));
+        }
+        await withdraw(origins);
+      };
+      for (let round = 1; round <= 4; round++) {
+        await orderOf('S', numbers(round));
+        await parts.clock.advance(300_000);
+      }
+      expect(recorded).to.equal(1);
+      expect(memory.orderOf('S')?.wanted).to.include({ T0: 3, T1: 4 });
+      expect(asked()).to.have.length(399);
+    });
   });
 
   it('of an absurd number are cut, and that is said', async () => {
