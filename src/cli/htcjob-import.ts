@@ -32,11 +32,10 @@ export function addImport(command: Command, environment: Environment): void {
     .addOption(outputOption())
     .action(async (file: string, { output, ...options }: Options) => {
       const global = importing.optsWithGlobals<GlobalOptions>();
-      const { clock, random, err } = environment;
+      const { clock, random } = environment;
       await withStore(global, 'write', async ({ store, settings, factoryId }) => {
         const files = new OperatorFiles({ clock });
-        const leftOut = ({ message }: { readonly message: string }) => err.write(`thresher: ${message}\n`);
-        const reader = htcJobReader(settings, { clock, random, files, leftOut });
+        const reader = htcJobReader(settings, { clock, random, files });
         try {
           const { stateDir } = global;
           const parts = { settings, stateDir, factoryId, store, reader, clock, files };

@@ -158,12 +158,11 @@ function addLogs(command: Command, environment: Environment): void {
 
 async function withReader<T>(
   command: Command,
-  { clock, random, err }: Environment,
+  { clock, random }: Environment,
   read: (reader: HtcJobReader, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const settings = loadSettings(command.optsWithGlobals<GlobalOptions>());
-  const leftOut = ({ message }: { readonly message: string }) => err.write(`thresher: ${message}\n`);
-  const reader = htcJobReader(settings, { clock, random, files: new OperatorFiles({ clock }), leftOut });
+  const reader = htcJobReader(settings, { clock, random, files: new OperatorFiles({ clock }) });
   try {
     return await read(reader, AbortSignal.timeout(60_000));
   } finally {

@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { Access } from '../../src/clients/kubernetes/access.ts';
-import { type ClientOptions, KubernetesClient } from '../../src/clients/kubernetes/client.ts';
+import { KubernetesClient } from '../../src/clients/kubernetes/client.ts';
 import { Pacer } from '../../src/clients/kubernetes/pacer.ts';
+import type { RequestsOptions } from '../../src/clients/kubernetes/requests.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { files } from './operator-files.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -33,7 +34,7 @@ export function writeKubeconfig(value: unknown, directory = temporaryDirectory()
 /** A client as fast as it can be; `file` is its kubeconfig. */
 export function makeClient(
   file: string,
-  options: Partial<Omit<ClientOptions, 'access'>> & { readonly clock?: Clock } = {},
+  options: Partial<Omit<RequestsOptions, 'access'>> & { readonly clock?: Clock } = {},
 ): KubernetesClient {
   const clock = options.clock ?? systemClock;
   const rate = { perSecond: 1_000_000, burst: 1_000_000 };

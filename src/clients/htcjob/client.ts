@@ -1,5 +1,5 @@
 import { Access, type AccessParts, type Identity } from '../kubernetes/access.ts';
-import { type ClientOptions, KubernetesClient } from '../kubernetes/client.ts';
+import { KubernetesClient } from '../kubernetes/client.ts';
 import { Pacer } from '../kubernetes/pacer.ts';
 import { accessSource, clusterName } from '../kubernetes/place.ts';
 import { ThresherError } from '../../worker/errors.ts';
@@ -11,12 +11,11 @@ export interface ClientParts extends AccessParts {
   readonly configDir: string;
   /** Audit logs show it. */
   readonly userAgent: string;
-  readonly leftOut?: ClientOptions['leftOut'];
 }
 
 /** The operator's client of its cluster. It connects to nothing before the first call. */
 export function clientOf(options: HtcJobOptions, parts: ClientParts): KubernetesClient {
-  const { clock, files, random, configDir, userAgent, leftOut } = parts;
+  const { clock, files, random, configDir, userAgent } = parts;
   const source = accessSource(options, configDir);
   const hasAnswered = () => client.hasAnswered;
   const confirm =
@@ -24,7 +23,7 @@ export function clientOf(options: HtcJobOptions, parts: ClientParts): Kubernetes
   const access = new Access(source, { clock, files }, confirm);
   const { requestsPerSecond: perSecond } = options;
   const pacer = new Pacer({ perSecond, burst: 2 * perSecond }, clock, random);
-  const client: KubernetesClient = new KubernetesClient({ access, pacer, clock, userAgent, leftOut });
+  const client: KubernetesClient = new KubernetesClient({ access, pacer, clock, userAgent });
   return client;
 }
 

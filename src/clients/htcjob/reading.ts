@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../kubernetes/objects.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import { type Clock, nextTurn } from '../../util/clock.ts';
-import { factsFromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { factsFromOutside, holdsOwn, withoutOwn } from '../../util/own-secrets.ts';
 import { maskText } from '../../util/secrets.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { clientOf } from './client.ts';
@@ -29,8 +29,6 @@ export interface ReaderParts {
   readonly files: OperatorFiles;
   /** Directory of the settings. */
   readonly configDir: string;
-  /** Told of each HTCJob that a list is without: see `KubernetesClient`. */
-  readonly leftOut?: (why: ThresherError) => void;
 }
 
 /** An Event about a HTCJob. */
@@ -66,9 +64,10 @@ export class HtcJobReader {
     this.#client = clientOf(this.#options, { ...parts, userAgent: 'thresher' });
   }
 
-  /** As they are shown. */
+  /** As they are shown, without those that have our login in their names: the client takes no answer about one of these. */
   async list(namespace: string | undefined, signal: AbortSignal): Promise<readonly HtcJob[]> {
-    return shownOf(await this.listStored(namespace, signal));
+    const stored = await this.listStored(namespace, signal);
+    return shownOf(stored.filter(({ metadata: { name, uid } }) => !holdsOwn(`${name} ${uid}`)));
   }
 
   /** As the server has them: for what is written back. */
@@ -170,7 +169,7 @@ function counting({ status: written, ...others }: HtcJob): HtcJob {
 /** Characters of a resource in which secrets of others are looked for by their form: more of them would hold up the daemon. Ours are looked for in all. */
 const mostMasked = 100_000;
 
-/** Who may write a HTCJob, or a proxy before the server, may have our login in it. The names stay, by which it is asked for again: the client takes none with our login in it. */
+/** Who may write a HTCJob, or a proxy before the server, may have our login in it. The names stay, by which it is asked for again. */
 function shown(job: HtcJob): HtcJob {
   let left = mostMasked;
   const show = (text: string) => {
@@ -180,8 +179,8 @@ function shown(job: HtcJob): HtcJob {
     return maskText(first) + rest;
   };
   const { metadata, ...others } = factsFromOutside(job, show) as HtcJob;
-  const { name, namespace, uid, resourceVersion } = job.metadata;
-  return { ...others, metadata: { ...metadata, name, namespace, uid, resourceVersion } };
+  const { name, namespace, uid } = job.metadata;
+  return { ...others, metadata: { ...metadata, name, namespace, uid } };
 }
 
 async function shownOf(jobs: readonly HtcJob[]): Promise<readonly HtcJob[]> {

@@ -192,7 +192,7 @@ export function noApi(asked: Asked, said: string): KubernetesError {
 const names = ['name', 'namespace', 'uid', 'resourceVersion'] as const;
 
 /**
- * Why an object, or a list, is not to be read: it is known by a secret of ours, as where a server or a proxy echoes the login that it was sent. Masked
+ * Why an object is not to be read: it is known by a secret of ours, as where a server or a proxy echoes the login that it was sent. Masked
  * names would make one object of several. What stands in the path is ours already.
  */
 export function whyUnnamed(
@@ -207,7 +207,7 @@ export function whyUnnamed(
     // `withoutOwn` gives the text itself back where nothing is hidden.
     if (withoutOwn(text) === text || asked.path.includes(text)) continue;
     const { namespace = '', name = '' } = metadata;
-    const message = `${asked.server} gave an object of ${asked.path} that is left alone, as its ${key} has a secret of this process in it: ${namespace}/${name}, ${key} ${text}`;
+    const message = `${asked.server} gave an object of ${asked.path} that counts as no answer, as its ${key} has a secret of this process in it: ${namespace}/${name}, ${key} ${text}`;
     return new KubernetesError(
       { code: 'kubernetes-secret-name', message, status: 200, maybeDone: true },
       { ...asked },

@@ -19,8 +19,6 @@ export interface Selection {
 export interface ListOptions extends Selection, AnswerOptions {
   /** Objects per page. Default 250: while one is read, the next is on its way. Pages that are too large are asked for again with fewer. */
   readonly limit?: number;
-  /** Fails where it would be without an object that is known by a secret of ours: the caller ends what is not in it. */
-  readonly whole?: boolean;
 }
 
 export interface Listed<T> {

@@ -81,27 +81,16 @@ const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
   json: 'application/json-patch+json',
 };
 
-export interface ClientOptions extends RequestsOptions {
-  /** Told once of each object that a list is without, since it is known by a secret of ours. */
-  readonly leftOut?: ((why: KubernetesError) => void) | undefined;
-}
-/** Such objects that are remembered. */
-const mostTold = 1000;
-
 /**
  * One cluster's API as plain JSON. All calls reject with a KubernetesError, whose code names the failure and whose
  * `maybeDone` says whether the server may have acted; or with the error of `Access.current`.
  */
 export class KubernetesClient {
   readonly #requests: Requests;
-  readonly #leftOut: ClientOptions['leftOut'];
-  /** What `leftOut` was told. */
-  readonly #told = new Set<string>();
 
   /** The client reads and connects nothing before the first call. */
-  constructor(options: ClientOptions) {
+  constructor(options: RequestsOptions) {
     this.#requests = new Requests(options);
-    this.#leftOut = options.leftOut;
   }
 
   /** Whether the cluster has given a successful answer. */
@@ -228,9 +217,6 @@ export class KubernetesClient {
       const shorten = noTemplate ? withoutPodTemplate : undefined;
       const event = parse(line, this.#requests.asked(asked), { shorten }) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
-      // A list leaves it out, and goes on with all others.
-      const unnamed = whyUnnamed(event.object.metadata, this.#requests.asked(asked));
-      if (unnamed !== undefined) throw unnamed;
       yield event;
       if (line.length > longLine) await setImmediate();
     }
@@ -279,6 +265,7 @@ export class KubernetesClient {
     /** Pages that stay as small as they are. */
     let small = 0;
     for (let current = pageAfter(undefined); ;) {
+      const asked = this.#requests.asked(current.asked);
       let read: PageRead;
       try {
         read = await this.#page(current, pageAfter);
@@ -291,7 +278,6 @@ export class KubernetesClient {
         continue;
       }
       const { page, early, ahead } = read;
-      const asked = this.#requests.asked(current.asked);
       // One large object must not make the rest of a long list slow: its continue token lives for some minutes. Where all are large, a page of
       // twice as many would be asked for in vain each time.
       if (small > 0) small -= 1;
@@ -301,15 +287,7 @@ export class KubernetesClient {
       // Unknown is never zero: what is no list has not said that there is nothing.
       if (page.items === undefined || page.metadata?.resourceVersion === undefined)
         throw noApi(asked, 'no list');
-      const version = whyUnnamed(page.metadata, asked);
-      if (version !== undefined) throw version;
       for (const object of page.items ?? []) {
-        const unnamed = whyUnnamed(object.metadata, asked);
-        if (unnamed !== undefined) {
-          if (options.whole) throw unnamed;
-          this.#leaveOut(unnamed);
-          continue;
-        }
         const kept = record(object);
         if (kept === undefined) continue;
         items.push(kept);
@@ -358,13 +336,6 @@ export class KubernetesClient {
     const unnamed = whyUnnamed(found.metadata, asked);
     if (unnamed !== undefined) throw unnamed;
     return found;
-  }
-
-  #leaveOut(why: KubernetesError): void {
-    if (this.#told.has(why.message)) return;
-    if (this.#told.size >= mostTold) this.#told.clear();
-    this.#told.add(why.message);
-    this.#leftOut?.(why);
   }
 }
 

@@ -99,7 +99,7 @@ export const kubernetesErrors = {
   },
   'kubernetes-secret-name': {
     meaning:
-      'The server gave an object whose name, namespace, uid or version has a token or password of thresher in it: it, or a proxy before it, echoes the login that it was sent. The object is left alone.',
+      'The server gave an object whose name, namespace, uid or version has a token or password of thresher in it: it, or a proxy before it, echoes the login that it was sent. The answer counts as none.',
     remedy:
       'Look at what stands before the API server, and renew the login. If a password merely is as the name of an object, change the password.',
   },

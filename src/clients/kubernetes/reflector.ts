@@ -84,13 +84,12 @@ export function afterFailure(error: unknown, failures: number, alike: number): N
   if (isKubernetesError(error, 'kubernetes-unauthorized') || isLogin(error)) return { relist: false, pause };
   // A right may be missing for the watch alone: with a list now and then all is seen at least late. A server that has just started
   // knows neither roles nor custom resources for a moment, so the first pauses are short.
-  // An object that is too large, or known by a secret of ours, may have been changed or deleted a moment later; a list goes on without the latter.
+  // An object that is too large may have been changed or deleted a moment later.
   const isOfServer = isKubernetesError(
     error,
     'kubernetes-forbidden',
     'kubernetes-no-api',
     'kubernetes-too-large',
-    'kubernetes-secret-name',
   );
   const first = isOfServer ? pauses.first * 2 ** Math.min(alike - 1, 20) : slowPause;
   return { relist: true, pause: Math.min(first, slowPause) };

@@ -2,7 +2,6 @@ import { Access } from '../../clients/kubernetes/access.ts';
 import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { accessSource, clusterName } from '../../clients/kubernetes/place.ts';
-import { toReason } from '../../worker/errors.ts';
 import type { ConnectionPlace } from '../contracts/backend.ts';
 import type { Host } from '../contracts/context.ts';
 import { ClusterPin } from './cluster-pin.ts';
@@ -28,7 +27,7 @@ export class Cluster {
   readonly #wishes = new Map<string, PaceWish>();
 
   constructor({ config, configDir }: ConnectionPlace<Where>, daemon: Host) {
-    const { clock, files, random, factoryId, log } = daemon;
+    const { clock, files, random, factoryId } = daemon;
     this.pin = new ClusterPin(clusterName(config, configDir), daemon);
     const access = new Access(accessSource(config, configDir), { clock, files }, (found) => {
       this.pin.confirm(found);
@@ -36,15 +35,7 @@ export class Cluster {
     this.pacer = new Pacer(rateOf(usualRate), clock, random);
     // Audit logs show which factory asked.
     const userAgent = `thresher/${factoryId}`;
-    this.client = new KubernetesClient({
-      access,
-      pacer: this.pacer,
-      clock,
-      userAgent,
-      leftOut: (why) => {
-        log.warn('an object of the cluster is left alone', { ...toReason(why) });
-      },
-    });
+    this.client = new KubernetesClient({ access, pacer: this.pacer, clock, userAgent });
   }
 
   /**

@@ -8,7 +8,6 @@ import { ImageJobs } from './job/image-jobs.ts';
 import { readEventKey } from './job/token.ts';
 import { HtcJobOperator, type OutputOptions } from './operator.ts';
 import { OutputPlace } from './output/place.ts';
-import { type ThresherError, toReason } from '../../worker/errors.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { HtcJobOptions, HtcJobQueueOptions } from '../../clients/htcjob/options.ts';
 
@@ -57,13 +56,10 @@ export const HtcJobSource = defineSource({
     return [...found, { pointer: '/outputDir', severity: 'warning', code: 'file-unreadable', message }];
   },
   create: (options, host) => {
-    const { factoryId, configDir, stateDir, log } = host;
+    const { factoryId, configDir, stateDir } = host;
     const { eventsUrl: url, eventKeyFile, runtime, binds, outputDir, submitCommands } = options;
     const { runtimes, imagePaths } = options;
-    const leftOut = (why: ThresherError) => {
-      log.warn('a HTCJob is left alone', { ...toReason(why) });
-    };
-    const client = clientOf(options, { ...host, userAgent: `thresher/${factoryId}`, leftOut });
+    const client = clientOf(options, { ...host, userAgent: `thresher/${factoryId}` });
     const keyFile =
       eventKeyFile === undefined ? join(stateDir, 'htcjob/event.key') : resolve(configDir, eventKeyFile);
     const key = url === undefined ? undefined : readEventKey(keyFile, eventKeyFile === undefined);

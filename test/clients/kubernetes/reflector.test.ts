@@ -8,8 +8,7 @@ import {
 } from '../../../src/clients/kubernetes/errors.ts';
 import { collectionPath, jobs } from '../../../src/clients/kubernetes/paths.ts';
 import { afterFailure, Reflector, type ReflectorState } from '../../../src/clients/kubernetes/reflector.ts';
-import { rememberSecret } from '../../../src/util/own-secrets.ts';
-import { ThresherError, toReason } from '../../../src/worker/errors.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
 import { kubeconfig, makeClient, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
@@ -181,25 +180,6 @@ describe('a reflector', () => {
     await clock.pass(1000);
     await seen('=a', '+b', '-a');
     expect(versions()).to.deep.equal([null, '5', null, '6']);
-  });
-
-  it('lists again where a watch tells of an object by a secret of ours, and goes on with all others', async () => {
-    const secret = 'opaque-5d0fb3a97c1e4b62';
-    rememberSecret(secret);
-    server.next(
-      list('5', 'a'),
-      lines([event('ADDED', `b-${secret}`, '6')]),
-      list('7', 'a', `b-${secret}`, 'c'),
-      lines([event('ADDED', 'd', '8')]),
-    );
-    follow();
-    await until('it said so', () =>
-      changes.some(({ trouble }) => isKubernetesError(trouble, 'kubernetes-secret-name')),
-    );
-    expect(changes.map(({ trouble }) => toReason(trouble).message).join()).not.to.contain(secret);
-    await clock.pass(1000);
-    await seen('=a', '=a,c', '+d');
-    expect(versions().slice(0, 4)).to.deep.equal([null, '5', null, '7']);
   });
 
   it('goes on from the last good line after one that is none', async () => {
@@ -427,7 +407,6 @@ describe('the step of a reflector after a failure', () => {
     [failure('kubernetes-no-api'), 1, false, 1000],
     [failure('kubernetes-no-api', 404), 1, true, 1000],
     [failure('kubernetes-too-large'), 1, true, 1000],
-    [failure('kubernetes-secret-name', 200), 1, true, 1000],
     [failure('kubernetes-forbidden', 403), 1, true, 1000],
     [failure('kubernetes-forbidden', 403), 7, true, 60_000],
     [failure('kubernetes-forbidden', 403), 100, true, 60_000],

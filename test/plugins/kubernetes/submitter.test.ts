@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { rememberSecret } from '../../../src/util/own-secrets.ts';
-import { KubernetesStub, marked, type StubObject } from '../../support/kubernetes-stub.ts';
+import { KubernetesStub, type StubObject } from '../../support/kubernetes-stub.ts';
 import { workerOf } from '../../support/samples.ts';
 import { json } from '../../support/scripted-server.ts';
 
@@ -56,15 +56,5 @@ describe('a Kubernetes cluster that gives an object of a worker a uid with our o
       kind: 'found',
       handle: { batchID: worker.name, uid },
     });
-  });
-
-  it('ends no worker by a list that is without its Pod for that', async () => {
-    const monitor = stub.plugin('monitor');
-    stub.jobs.set(worker.name, { metadata: marked(1), status: { active: 1 } });
-    const pod = marked(1, { name: 'factory-1-pod' });
-    stub.pods.set(pod.name, { metadata: { ...pod, uid: `u-${secret}` }, status: { phase: 'Running' } });
-    const checked = (await monitor.check([worker], signal)).get(1);
-    expect(checked?.kind).to.equal('unknown');
-    expect(JSON.stringify(checked)).to.contain('(hidden)').and.not.contain(secret);
   });
 });

@@ -14,8 +14,6 @@ const partsAtOnce = 4;
 export interface LookUpOptions {
   /** Look up which objects are there, not their state: enough to delete them. */
   readonly namesOnly?: boolean;
-  /** Without the objects that the client leaves alone: nothing is ended for want of them. */
-  readonly partly?: boolean;
 }
 
 /** From so many on one listing of everything costs the server less: for each selection by ids it looks at all objects. */
@@ -27,9 +25,8 @@ export async function lookUpMany(
   workerIds: readonly number[],
   signal: AbortSignal,
 ): Promise<Following> {
-  const options = { partly: true };
-  if (workerIds.length < listedWhole) return lookUp(namespace, workerIds, signal, options);
-  return followed(namespace, [await select(namespace, namespace.selector, signal, options)]);
+  if (workerIds.length < listedWhole) return lookUp(namespace, workerIds, signal);
+  return followed(namespace, [await select(namespace, namespace.selector, signal, {})]);
 }
 
 /** Looks up the objects of these workers now, past every cache. @throws KubernetesError when it cannot see all. */
@@ -63,10 +60,10 @@ async function select(
   namespace: K8sNamespace,
   labelSelector: string,
   signal: AbortSignal,
-  { namesOnly = false, partly = false }: LookUpOptions,
+  { namesOnly = false }: LookUpOptions,
 ): Promise<readonly [Kept[], KeptPod[]]> {
   const { client, factoryId } = namespace;
-  const options = { labelSelector, signal, metadataOnly: namesOnly, whole: !partly };
+  const options = { labelSelector, signal, metadataOnly: namesOnly };
   const [jobs, pods] = await Promise.all([
     client.list(namespace.jobs, options, (object) => keepJob(object, factoryId)),
     client.list(namespace.pods, options, (object) => keepPod(object, factoryId)),

@@ -78,7 +78,10 @@ export class OutputPlace {
       await output?.close();
       return output !== undefined;
     });
-    return found ?? false;
+    if (found !== undefined) return found;
+    const trouble = await this.trouble();
+    if (trouble !== undefined) throw notThere(this.root, trouble);
+    return false;
   }
 
   /**
@@ -130,10 +133,7 @@ export class OutputPlace {
     }
   }
 
-  /**
-   * Removes the directory of a resource, and those above it that are empty then.
-   * @throws ThresherError `htcjob-output` where the directory of the operator is not there, and like `HeldDirectory.remove`
-   */
+  /** Removes the directory of a resource, and those above it that are empty then. Where the directory of the operator is away nothing is awaited. */
   async remove(parts: readonly string[]): Promise<void> {
     for (let depth = parts.length; depth > 0; depth--) {
       const [name = '', above] = [parts[depth - 1], parts.slice(0, depth - 1)];
@@ -158,12 +158,10 @@ export class OutputPlace {
     try {
       directory = await HeldDirectory.open(this.root, this.#onFiles);
     } catch (error) {
-      // A directory that is made in the place of one that is not mounted would hide the outputs. One that is not there is not empty: what is to
-      // be removed from it would come back with it.
+      // A directory that is made in the place of one that is not mounted would hide the outputs.
       if (make) throw notThere(this.root, messageOf(error));
-      if (!hasCode(error, 'ENOENT')) throw error;
-      const remedy = 'mount it; if it is lost for good, make it: what was in it counts as removed then';
-      throw notThere(this.root, messageOf(error), remedy);
+      if (hasCode(error, 'ENOENT')) return undefined;
+      throw error;
     }
     try {
       for (const part of parts) {
@@ -189,10 +187,10 @@ export class OutputPlace {
   }
 }
 
-function notThere(root: string, why: string, remedy = 'make it, or mount it'): ThresherError {
+function notThere(root: string, why: string): ThresherError {
   return new ThresherError(
     'htcjob-output',
-    `the directory ${root} of outputDir cannot be used (${why}): ${remedy}`,
+    `the directory ${root} of outputDir cannot be used (${why}): make it, or mount it`,
   );
 }
 
