@@ -222,6 +222,8 @@ interface Sorted {
   readonly beyond: number;
   /** How many of series were not looked at, since there is no room for them. */
   readonly unmade: number;
+  /** Whether there is room for one of those. */
+  readonly isRoom: boolean;
 }
 
 /** One source as it is asked about one queue. */
@@ -232,6 +234,8 @@ class AskedSource {
   readonly #parts: AskerParts;
   /** By key; the origins of the last pass alone, so that it does not grow beyond what a source asks for. */
   #memory = new Map<string, Remembered>();
+  /** How many origins the database knew already of those that the last pass asked it about. */
+  #foundKnown = 0;
   #failures = 0;
   #failure: Reason | undefined;
   /** Monotonic ms. */
@@ -339,11 +343,12 @@ class AskedSource {
 
   async #take(
     { groups, reasons }: Answered,
-    { candidates, refusals, beyond, unmade }: Sorted,
+    { candidates, refusals, beyond, unmade, isRoom }: Sorted,
   ): Promise<Share> {
     const kind = this.#kind;
     const { config, requirements } = this.#runtime;
     const known = await this.#leaveOutKnown(candidates);
+    this.#foundKnown = known;
     const wanted = candidates.filter(({ refusal, known }) => !known && refusal === undefined);
     const named = wanted.map(({ request }) => request as Request);
     const counted = scaleDemand(groups, config.worker).map((group) => ({
@@ -366,7 +371,7 @@ class AskedSource {
         hasOrigin(request) ? [{ kind, requests: [request as Request], reason }] : [],
       ),
       beyond: beyond + unmade,
-      again: beyond + unmade > 0 && known > 0,
+      again: (beyond > 0 || (unmade > 0 && isRoom)) && known > 0,
     };
   }
 
@@ -403,21 +408,26 @@ class AskedSource {
     if (requests.length + series.length > 0) await this.#parts.giveWay();
     for (const request of requests) take(request);
     let spare = room + mostBeyondRoom;
+    // Where the last pass met workers that were made already, there may be many: each pass goes further, so that it takes few of them.
+    const turns = room + 2 * this.#foundKnown;
+    // A pass stays short where a whole series is refused.
+    const mostPassedOver = candidates.length + refusals.length - takers + mostRequests;
     for (const { count, requests: its } of series) {
       await this.#parts.giveWay();
-      const before = candidates.length;
-      const enough = Math.max(1, Math.min(room + 1, spare));
+      const before = takers;
+      const enough = Math.max(1, Math.min(turns + 1, spare));
       let made = 0;
       if (count > 0 && takers < mostRequests)
         for (const request of its) {
           take(request);
-          if (++made >= count || takers >= mostRequests || candidates.length - before >= enough) break;
+          if (++made >= count || takers >= mostRequests || takers - before >= enough) break;
+          if (candidates.length + refusals.length - takers >= mostPassedOver) break;
         }
-      spare -= candidates.length - before;
+      spare -= takers - before;
       unmade += count - made;
     }
     this.#memory = memory;
-    return { candidates, refusals, beyond, unmade };
+    return { candidates, refusals, beyond, unmade, isRoom: room > 0 };
   }
 
   /** One question for all new origins; @returns how many were known. */

@@ -49,6 +49,9 @@ export const latestOrder = 300_000;
 /** The order of a site that no queue serves any more is forgotten after so long, ms. */
 const forgottenAfter = 7 * 86_400_000;
 
+/** All orders together fit again when none was cut for so long, ms: while they do not, one fits in each round and the next is cut. */
+const fitsAfter = 3_600_000;
+
 /** The open requests of an order. */
 interface Rest {
   /** How many had been served when they were counted. */
@@ -66,8 +69,8 @@ export class OrderBook {
   readonly #served = new Map<string, Set<number>>();
   /** By order: how many of its requests were served when its open ones were counted. */
   readonly #rests = new WeakMap<KeptOrder, Rest>();
-  /** Whether the last order that asked for more than all may have was cut for it, and that was said. */
-  #isFull = false;
+  /** When the last order was cut because all together ask for too much, monotonic ms. */
+  #lastFull = -Infinity;
 
   constructor(parts: OrderBookParts) {
     this.#parts = parts;
@@ -233,18 +236,17 @@ export class OrderBook {
 
   /** The part of an order that can be meant: types that the server has, and no more workers than sites have. */
   #meant(site: string, said: ByType, desk: Desk): ByType {
-    const { log, memory } = this.#parts;
+    const { clock, log, memory } = this.#parts;
     const known = new Set(memory.types.map(({ resource_name: type }) => type));
     const isKnown = (type: string) => known.size === 0 || known.has(type) || type === neverCounted;
     const types = [...said].filter(([type, count]) => count > 0 && isKnown(type)).slice(0, mostTypes);
+    const sites = new Set(sitesOf(desk.ownQueues().filter(isOrdered)));
+    // What is made already, and what no queue makes, takes no room from this one.
     const others = [...memory.orders].reduce(
-      (sum, [other, { runs }]) =>
-        sum + (other === site ? 0 : runs.reduce((all, { count }) => all + count, 0)),
+      (sum, [other, order]) => (other !== site && sites.has(other) ? sum + this.#restOf(order).all : sum),
       0,
     );
-    const share = Math.floor(
-      mostOfAllOrders / Math.max(1, sitesOf(desk.ownQueues().filter(isOrdered)).length),
-    );
+    const share = Math.floor(mostOfAllOrders / Math.max(1, sites.size));
     const most = Math.min(mostOfOneOrder, Math.max(mostOfAllOrders - others, share));
     let room = most;
     let alone = mostOfOneOrder;
@@ -257,14 +259,14 @@ export class OrderBook {
       room -= taken;
     }
     const isFull = mostOfOneOrder - alone > most;
-    if (isFull && !this.#isFull)
+    if (isFull && clock.monotonic() - this.#lastFull >= fitsAfter)
       log.warn('the orders of the PanDA server together ask for more workers than thresher takes', {
         site,
         wanted: mostOfOneOrder - alone,
         taken: most,
         most: mostOfAllOrders,
       });
-    if (isFull || mostOfOneOrder - alone > share) this.#isFull = isFull;
+    if (isFull) this.#lastFull = clock.monotonic();
     const cut = [...said].find(([type, count]) => count > (bounded.get(type) ?? 0));
     if (cut !== undefined && !isFull)
       log.warn('an order of the PanDA server is cut', {

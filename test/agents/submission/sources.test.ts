@@ -326,6 +326,66 @@ describe('sources of a queue', () => {
       }
     });
 
+    it('of which the first are refused for their payload: those behind them are made', async () => {
+      const isWrong = (index: number) => index < 10;
+      const payloadOf = (index: number): Payload => ({ argv: [isWrong(index) ? '' : 'true'] });
+      const series: RequestSeries = {
+        count: 50,
+        requests: requests(50).map((one) => ({ ...one, payload: payloadOf(one.origin.index) })),
+      };
+      const agent = agentOf(
+        [
+          queueSource(
+            'toy',
+            inSeries(() => [series]),
+          ),
+        ],
+        { maxWorkers: 3 },
+      );
+      let passes = 1;
+      while ((await agent.pass()) === 0 && passes < 20) passes++;
+      expect(origins()).to.deep.equal([10, 11, 12].map((index) => `toy job ${index}`));
+      expect(passes).to.be.lessThan(10);
+      expect(whyWaits(0)).to.equal('payload-wrong');
+    });
+
+    it('and are all refused, cost a pass a bounded number of looks', async () => {
+      const series = seriesOf('a', 50_000, { requirements: { nCore: 0 } });
+      await agentOf([
+        queueSource(
+          'toy',
+          inSeries(() => [series]),
+        ),
+      ]).pass();
+      expect(made.get('a')).to.be.at.most(mostRequests);
+      expect(codes()).to.deep.equal(['request-refused']);
+    });
+
+    for (const room of [0, 1])
+      it(`of which hundreds have had their workers, as after a restart, take few passes without a pause at room for ${room}`, async () => {
+        const count = 300;
+        const before = Array.from({ length: count }, (_, index) =>
+          namedWorker(1000 + index, 'a', {
+            placement: parts.placement,
+            origin: { kind: 'toy', uid: 'a', index },
+          }),
+        );
+        await parts.ledger.intend(before);
+        await parts.ledger.change(
+          before.map(({ workerId }) => ({ workerId, to: 'submitted' as const, source: 'test' })),
+        );
+        const source = inSeries(() => [seriesOf('a', 400)]);
+        const agent = agentOf([queueSource('toy', source)], {
+          maxWorkers: count + room,
+          nQueueLimitWorker: 1000,
+        });
+        let passes = 1;
+        while ((await agent.pass()) === 0 && passes < 400) passes++;
+        expect(passes).to.be.at.most(room === 0 ? 1 : 12);
+        expect(origins()).to.deep.equal(room === 0 ? [] : [`toy a ${count}`]);
+        expect(parts.waiting.counts.length).to.equal(1);
+      });
+
     it('let others have their turn between the passes of many queues that begin at one moment', async () => {
       // Each pass is short: all of them together are not.
       let time = 0;

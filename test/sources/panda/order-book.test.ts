@@ -358,6 +358,39 @@ describe('the orders of the PanDA server', () => {
       ]);
     });
 
+    it('count for the others as far as their workers are not made', async () => {
+      queues = sites(6);
+      const requestsOfAll = () => queues.flatMap((site) => requestsOf(site));
+      for (const site of queues.slice(0, 5)) await orderOf(site, { SCORE: 10_000, MCORE: 10_000 });
+      for (const { origin } of requestsOfAll()) orders.heard({ origin } as Parameters<OrderBook['heard']>[0]);
+      expect(await orderOf('S5', { SCORE: 10_000, MCORE: 10_000 })).to.equal('20000 new workers');
+      expect(parts.log.lines).to.deep.equal([]);
+    });
+
+    it('count for the others only while a queue serves their site', async () => {
+      queues = sites(5);
+      for (const site of queues) await orderOf(site, { SCORE: 10_000, MCORE: 10_000 });
+      queues = Array.from({ length: 20 }, (_, at) => `T${at}`);
+      expect(await orderOf('T0', { SCORE: 10_000, MCORE: 10_000 })).to.equal('20000 new workers');
+    });
+
+    it('of which some fit and some do not are told of once, and again when all fitted for an hour', async () => {
+      queues = sites(20);
+      const large = async () => {
+        for (const site of queues.slice(0, 6)) await orderOf(site, { SCORE: 10_000, MCORE: 10_000 });
+        await parts.clock.advance(300_000);
+      };
+      const told = () => parts.log.lines.filter(({ message }) => message === full).length;
+      for (let round = 0; round < 20; round++) await large();
+      expect(told()).to.equal(1);
+      for (let round = 0; round < 12; round++) {
+        for (const site of queues.slice(0, 6)) await orderOf(site, { SCORE: 1 });
+        await parts.clock.advance(300_000);
+      }
+      await large();
+      expect(told()).to.equal(2);
+    });
+
     it('have room for what a large factory needs: a hundred with 500 workers each', async () => {
       queues = sites(100);
       for (const site of queues) await orderOf(site, { SCORE: 400, MCORE: 100 });
