@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { oneLine } from '../util/one-line.ts';
-import { withoutOwn } from '../util/own-secrets.ts';
+import { jsonWithoutOwn, withoutOwn } from '../util/own-secrets.ts';
 
 export { oneLine };
 
@@ -41,12 +41,11 @@ export function passOutputOn(program: Command, action: Command): void {
 
 /** Always an array of objects: scripts need one rule only. */
 export function printJson(out: NodeJS.WritableStream, rows: readonly unknown[]): void {
-  // Value by value: what hides a secret in the whole text knows nothing of escapes.
-  const shown = (_key: string, value: unknown) => (typeof value === 'string' ? withoutOwn(value) : value);
-  out.write(`${JSON.stringify(rows, shown, 2)}\n`);
+  // As bytes: a stream that hides secrets in texts would hide them in the whole of it, and leave no JSON.
+  out.write(Buffer.from(`${jsonWithoutOwn(rows, 2)}\n`));
 }
 
-/** The same stream for texts that may have words of others in them: they are written without the secrets of this process. Logs of workers are bytes. */
+/** The same stream for texts that may have words of others in them: they are written without the secrets of this process. Logs of workers are bytes, and so is JSON. */
 export function withoutSecrets(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   const write = (piece: string | Uint8Array, ...more: never[]) =>
     stream.write(typeof piece === 'string' ? withoutOwn(piece) : piece, ...more);

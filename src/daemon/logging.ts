@@ -1,4 +1,4 @@
-import { withoutOwn } from '../util/own-secrets.ts';
+import { holdsOwn, jsonWithoutOwn, withoutOwn } from '../util/own-secrets.ts';
 import { fstatSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import winston from 'winston';
@@ -122,10 +122,11 @@ function lineFormat(format: LogFormat) {
   }
 }
 
-/** For lines that another format has made. */
+/** For lines that another format has made. They stay JSON: a secret may stand where a number does. */
 const withoutOwnSecrets = winston.format((info) => {
   const line = info[Symbol.for('message')];
-  return typeof line === 'string' ? { ...info, [Symbol.for('message')]: withoutOwn(line) } : info;
+  if (typeof line !== 'string' || !holdsOwn(line)) return info;
+  return { ...info, [Symbol.for('message')]: jsonWithoutOwn(JSON.parse(line)) };
 });
 
 /** In one line, whatever the facts are: the journal gives each line a priority of its own. */

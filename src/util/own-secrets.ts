@@ -1,5 +1,6 @@
 import { showOthersBy } from '../worker/errors.ts';
-import { hidden, isSecret, maskText, secretArguments, withoutKeys } from './secrets.ts';
+import { isObject } from './json.ts';
+import { hidden, isSecret, isSecretArgument, maskText, secretArguments, withoutKeys } from './secrets.ts';
 
 /** Shorter ones, and plain words, may stand in any text: to hide them would say what they are. */
 const shortest = 10;
@@ -176,10 +177,13 @@ export function rememberArguments(args: readonly string[]): void {
   for (const arg of args) rememberUrl(arg.replace(/^-{1,2}[\w-]+=/, ''));
 }
 
-/** The same for the variables of a program that are secret by their names, and for the logins of URLs: of its proxy, for example. */
+/**
+ * The same for the variables of a program that are secret by their names, and for the logins of URLs: of its proxy, for example. What reads as a
+ * path, an address or a word is the name of something, and would be hidden wherever it is said: `IMAGE_PULL_SECRET=atlas-registry`.
+ */
 export function rememberEnvironment(environment: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value = ''] of Object.entries(environment))
-    if (isSecret(name, value)) rememberSecret(value);
+    if (isSecretArgument(name, value)) rememberSecret(value);
     else rememberUrl(value);
 }
 
@@ -290,6 +294,20 @@ export function holdsOwn(text: string): boolean {
   return withoutOwn(text) !== text;
 }
 
+/**
+ * A value as JSON without the secrets of this process, in its keys, too. Value by value: what hides a secret in the whole text knows nothing of
+ * escapes, and a secret may be a number, in whose place "(hidden)" needs quotes.
+ */
+export function jsonWithoutOwn(value: unknown, indent?: number): string {
+  const shown = (_key: string, inner: unknown) => {
+    if (typeof inner === 'string') return withoutOwn(inner);
+    if (typeof inner === 'number') return holdsOwn(String(inner)) ? withoutOwn(String(inner)) : inner;
+    if (!isObject(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).map(([key, one]) => [withoutOwn(key), one]));
+  };
+  return JSON.stringify(value, shown, indent);
+}
+
 /** The secrets of this process, for a thread of its own: that remembers none by itself. */
 export function ownSecrets(): readonly string[] {
   return [...places.values()].flat().flatMap(([secret = '']) => secret);
@@ -325,7 +343,7 @@ export function withoutOwn(text: string): string {
       if (telltale.length === 0) at++;
       else {
         at = Math.max(...telltale.map(({ to }) => to));
-        hits.push([Math.min(...telltale.map(({ begin }) => begin)), endOfWord(at)]);
+        hits.push([beginOf(text, telltale, last), endOfWord(at)]);
         last = at;
       }
     }
@@ -339,14 +357,30 @@ export function withoutOwn(text: string): string {
   return [...pieces, text.slice(from)].join('');
 }
 
-/** As much of a secret as stands there. It begins at the word that has it, if the beginning of the secret is not there; not before `last`. */
-function matchOf(text: string, found: number, part: Part, last: number) {
+interface Match {
+  readonly from: number;
+  readonly to: number;
+  /** It lacks the beginning of the secret. */
+  readonly isEnd: boolean;
+}
+
+/** As much of a secret as stands there, not before `last`. */
+function matchOf(text: string, found: number, part: Part, last: number): Match {
   const { form, at: behind } = part;
   let [from, left] = [found, behind];
   while (left > 0 && from > last && text[from - 1] === form[left - 1]) [from, left] = [from - 1, left - 1];
-  let begin = from;
-  if (left > 0) while (begin > last && ofWord.test(text[begin - 1] ?? ' ')) begin--;
-  return { from, to: found + lengthOfMatch(text, found, part), begin };
+  return { from, to: found + lengthOfMatch(text, found, part), isEnd: left > 0 };
+}
+
+/**
+ * Where the first of some matches begins: at the word that has it, if the beginning of the secret is not there; not before `last`. The word is
+ * walked through once, and for matches that tell something alone: the next ones look no further back than where these end.
+ */
+function beginOf(text: string, matches: readonly Match[], last: number): number {
+  const first = Math.min(...matches.map(({ from }) => from));
+  let begin = Math.min(...matches.flatMap(({ from, isEnd }) => (isEnd ? from : [])));
+  if (Number.isFinite(begin)) while (begin > last && ofWord.test(text[begin - 1] ?? ' ')) begin--;
+  return Math.min(first, begin);
 }
 
 /** What may stand between two parts of a secret in a text that was wrapped: ends of lines, as they are, as JSON and as HTML have them. */

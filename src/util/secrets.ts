@@ -272,9 +272,9 @@ function valueIn(item: string): string | undefined {
 }
 
 /** Whether a value would be hidden wherever it is said: paths, addresses, templates and words that name a way to log in are said in many messages. */
-function isSecretArgument(name: string, value: string): boolean {
+export function isSecretArgument(name: string, value: string): boolean {
   const isWord = /^[a-z]+([-_./][a-z]+)*$/.test(value);
-  return isSecret(name, value) && !isWord && !/^(\.{0,2}\/|[a-z][\w+.-]*:\/\/|\{)/i.test(value);
+  return isSecret(name, value) && !isWord && !/^(\.{0,2}\/|file:|[a-z][\w+.-]*:\/\/|\{)/i.test(value);
 }
 
 function unquoted(word: string): string {

@@ -1,9 +1,12 @@
+import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { type Command } from 'commander';
 import { realEnvironment } from '../../src/cli/environment.ts';
 import { manPage } from '../../src/cli/man-page.ts';
+import { printJson, withoutSecrets } from '../../src/cli/output.ts';
 import { makeProgram } from '../../src/cli/program.ts';
 import { allCommands, commandTree } from '../../src/cli/tree.ts';
+import { rememberSecret } from '../../src/util/own-secrets.ts';
 import { runHere } from '../support/command-line.ts';
 
 /** Runs a command line up to the action of its command. @returns what `--output` is for it. */
@@ -23,6 +26,22 @@ async function outputOf(path: readonly string[], before: string[], behind: strin
 }
 
 const whole = commandTree(await makeProgram(realEnvironment));
+
+describe('JSON of a command', () => {
+  it('is JSON also where a number, a name or a text has a secret in it', () => {
+    rememberSecret('8402957316');
+    const pieces: string[] = [];
+    const stream = new Writable({
+      write(piece: Buffer, _encoding, done) {
+        pieces.push(piece.toString());
+        done();
+      },
+    });
+    const rows = [{ id: 8402957316, '8402957316': 'x 8402957316', of: 5 }];
+    printJson(withoutSecrets(stream as unknown as NodeJS.WriteStream), rows);
+    expect(JSON.parse(pieces.join(''))).to.deep.equal([{ id: '(hidden)', '(hidden)': 'x (hidden)', of: 5 }]);
+  });
+});
 
 describe('--output', () => {
   const having = allCommands(whole)

@@ -19,6 +19,7 @@ import { createLog, formatInUse, isJournal } from '../../src/daemon/logging.ts';
 import { program } from '../support/program.ts';
 import { Site } from '../support/site.ts';
 import { removeDirectory, temporaryDirectory } from '../support/temporary.ts';
+import { rememberSecret } from '../../src/util/own-secrets.ts';
 import { until } from '../support/until.ts';
 
 const logrotateFile = resolve(import.meta.dirname, '../../etc/logrotate.d/thresher');
@@ -165,6 +166,14 @@ describe('log format', () => {
     const { timestamp, ...rest } = JSON.parse(line) as Record<string, unknown>;
     expect(timestamp).to.match(/Z$/);
     expect(rest).to.deep.equal({ level: 'error', message: 'no', reason: 'a\nb', detail: 'detail' });
+  });
+
+  it('json is JSON also where a number has a secret in it', async () => {
+    rememberSecret('6620194857');
+    const [line = ''] = await lines('json', (log) => {
+      log.error('no', { id: 6620194857, reason: 'of 6620194857' });
+    });
+    expect(JSON.parse(line)).to.include({ id: '(hidden)', reason: 'of (hidden)' });
   });
 
   it('is that of the journal only where the lines go to the journal', () => {

@@ -10,6 +10,8 @@ import {
   endFromOutside,
   factsFromOutside,
   fromOutside,
+  jsonWithoutOwn,
+  rememberEnvironment,
   rememberSecret,
   withoutOwn,
 } from '../../src/util/own-secrets.ts';
@@ -159,6 +161,42 @@ describe('hole 3: a secret that comes back from outside', () => {
   it('is looked for in a time that grows with the length of the text, in one word of many secrets', () => {
     const secret = secrets['a token without a form'] ?? '';
     expect(withoutOwn(secret.slice(3).repeat(30_000))).to.equal('(hidden)');
+  });
+
+  it('is looked for in such a time also in one word of pieces that are too short to tell', () => {
+    const head = Buffer.from('{"alg":"HS256","kid":"POOL"}').toString('base64url');
+    const [token, long] = [
+      `${head}.${randomBytes(60).toString('base64url')}`,
+      randomBytes(300).toString('base64url'),
+    ];
+    for (const secret of [token, long]) rememberSecret(secret);
+    for (const piece of [token.slice(4, 17), long.slice(32, 45)]) {
+      // Whatever took a time that grows with the square of this would take many minutes.
+      const text = `${piece}_`.repeat(1_000_000 / 14);
+      expect(withoutOwn(text)).to.equal(text);
+      expect(withoutOwn(`${text}${long.slice(32, 80)}`)).to.equal('(hidden)');
+    }
+  });
+
+  it('is no variable of the environment that reads as a path, an address or a name', () => {
+    const names = {
+      IMAGE_PULL_SECRET: 'atlas-registry',
+      A_AUTH: 'oidc-browser',
+      TOK_TOKEN: 'tokens/panda_token',
+      PILOT_TOKEN: '/pilot.token',
+      X_PASSWORD: 'file:/run/secrets/pw',
+    };
+    rememberEnvironment({ ...names, DB_PASSWORD: 'Xq7-Secret-of-DB' });
+    for (const word of Object.values(names)) expect(withoutOwn(`got ${word}`)).to.equal(`got ${word}`);
+    expect(withoutOwn('got Xq7-Secret-of-DB')).to.equal('got (hidden)');
+  });
+
+  it('is hidden in JSON that stays JSON: in names, texts and numbers', () => {
+    rememberSecret('7391846205');
+    const value = [{ id: 7391846205, 'a 7391846205': ['7391846205', 5, null, true, { of: 'x "y"' }] }];
+    expect(JSON.parse(jsonWithoutOwn(value))).to.deep.equal([
+      { id: '(hidden)', 'a (hidden)': ['(hidden)', 5, null, true, { of: 'x "y"' }] },
+    ]);
   });
 
   it('is masked by its form where it is none of ours', () => {

@@ -40,6 +40,7 @@ export function judge(
   row: Fate | undefined,
   placement: string,
   configId: (queue: string) => number | undefined,
+  factoryId: string,
 ): Verdict {
   const { identity, handle, observation } = found;
   if (identity === undefined) {
@@ -55,9 +56,10 @@ export function judge(
     return { kind: 'known' };
   }
   // It is not adopted, and may be a worker all the same: nobody but a person removes it.
-  if (hasLogin({ ...found, identity }))
-    return { kind: 'orphan', why: 'a login of this daemon is in its mark', doubtful: true };
   const config = configId(identity.queue);
+  const home = { factoryId, connection: placement, isConfigured: config !== undefined };
+  if (hasLogin({ ...found, identity }, home))
+    return { kind: 'orphan', why: 'a login of this daemon is in its mark', doubtful: true };
   if (config === undefined) return { kind: 'orphan', why: `its queue ${identity.queue} is not configured` };
   return { kind: 'adopt', worker: { ...identity, placement, configId: config, handle } };
 }
@@ -180,20 +182,24 @@ export class ReconcilerAgent {
     const strangers = first.filter((found) => rowOf(found) === undefined);
     const configs = await configsOf(strangers, homes);
     const marked = first.filter(isMarked);
+    const { factoryId } = this.#parts;
+    const home = { factoryId, connection: this.#connection.name, isConfigured: true };
     const couldBeAdopted = marked.filter(
       (found) =>
-        rowOf(found) === undefined && configs.get(found.identity.queue) !== undefined && !hasLogin(found),
+        rowOf(found) === undefined &&
+        configs.get(found.identity.queue) !== undefined &&
+        !hasLogin(found, home),
     );
     const known = marked.filter((found) => rowOf(found) !== undefined);
     const outdone = new Map([
       ...(await this.#stored(copiesOf(store.workers, known))),
-      ...(await this.#stored(outdoneOf(store.origins, this.#parts.factoryId, couldBeAdopted))),
+      ...(await this.#stored(outdoneOf(store.origins, factoryId, couldBeAdopted))),
     ]);
     const judgeOne = (found: Found): Judged => {
       const beaten = outdone.get(found.place);
       if (beaten !== undefined) return { found, verdict: { kind: 'orphan', ...beaten } };
       const configOf = (queue: string) => configs.get(queue);
-      return { found, verdict: judge(found, rowOf(found), this.#connection.name, configOf) };
+      return { found, verdict: judge(found, rowOf(found), this.#connection.name, configOf, factoryId) };
     };
     this.#lookForAnother(first.map((found) => ({ found, hasRow: rowOf(found) !== undefined })));
     const judged = first.map(judgeOne);

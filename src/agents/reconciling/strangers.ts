@@ -14,11 +14,26 @@ export function isMarked(found: Found): found is Marked {
 }
 
 /**
- * Whether a secret of ours stands in a mark, or in what the backend calls the object: a row made of them would show it. Servers may send
- * back how they were asked, in whatever they say.
+ * Whether a secret of ours stands in what a row is made of, in a mark or in what the backend calls the object: the row would show it. Servers
+ * may send back how they were asked, in whatever they say. What the configuration says itself is no sign of that, whatever word of it a
+ * variable has as its password: a configured queue, the name that this factory gives the worker, and the connection.
  */
-export function hasLogin({ identity, handle }: Marked): boolean {
-  return holdsOwn(JSON.stringify([identity, handle]));
+export function hasLogin(
+  { identity, handle }: Marked,
+  { factoryId, connection, isConfigured }: Home,
+): boolean {
+  const { workerId, name, queue, origin, requirements, groupId = '' } = identity;
+  const ours = new Set<unknown>([workerName(factoryId, workerId), ...(isConfigured ? [queue] : [])]);
+  const called = Object.values(handle).filter((value) => !connection.includes(String(value)));
+  const said = [name, queue, origin.uid, groupId, ...called].filter((value) => !ours.has(value));
+  return holdsOwn(JSON.stringify([origin.kind, requirements, said]));
+}
+
+/** Where objects are found, and whether the queue of one is configured. */
+interface Home {
+  readonly factoryId: string;
+  readonly connection: string;
+  readonly isConfigured: boolean;
 }
 
 /** Why an object gets no row, and whether it may be the worker all the same: then nobody but a person removes it. */

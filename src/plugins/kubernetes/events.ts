@@ -83,7 +83,7 @@ export async function lastWarnings(
       const uid = involvedObject?.uid ?? '';
       const at = Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
       if (reason && wanted.has(uid) && at >= (last.get(uid)?.at ?? 0))
-        last.set(uid, { at, text: `${reason}: ${(message ?? '').slice(0, longestWarning)}` });
+        last.set(uid, { at, text: `${reason}: ${withoutOwn(message ?? '').slice(0, longestWarning)}` });
       // Nothing of it is kept.
       return undefined;
     });

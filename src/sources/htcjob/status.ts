@@ -13,11 +13,17 @@ import {
   type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
 import { isoSeconds } from '../../util/clock.ts';
+import { withoutOwn } from '../../util/own-secrets.ts';
 
 /** Most return codes in a status: a resource has at most 1.5 MB. */
 const mostReturnCodes = 200;
 /** Longest message of a condition, characters. */
-export const longestMessage = 4000;
+const longestMessage = 4000;
+
+/** Our own logins are hidden first (see `writtenStatus`): a piece of one before the cut may be too short to be known. */
+export function cutMessage(message: string): string {
+  return withoutOwn(message).slice(0, longestMessage);
+}
 
 export interface StatusFacts {
   readonly uid: string;
@@ -184,7 +190,7 @@ export function whileDeleting(before: HtcJobStatus, { left, whys }: Leftover, no
     type: 'Deleting',
     status: 'True',
     reason,
-    message: (message + whyNamed(whys, usual)).slice(0, longestMessage),
+    message: cutMessage(message + whyNamed(whys, usual)),
     lastTransitionTime: last?.lastTransitionTime ?? isoSeconds(now),
   };
   const others = conditions.filter(({ type }) => type !== 'Deleting');
@@ -243,7 +249,7 @@ function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly Ht
     const status = because === undefined ? 'False' : 'True';
     const { reason, message } = because ?? { reason: 'Over', message: '' };
     const lastTransitionTime = last?.status === status ? last.lastTransitionTime : isoSeconds(now);
-    return [{ type, status, reason, message: message.slice(0, longestMessage), lastTransitionTime }];
+    return [{ type, status, reason, message: cutMessage(message), lastTransitionTime }];
   });
 }
 

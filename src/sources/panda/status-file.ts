@@ -1,4 +1,4 @@
-import { withoutOwn } from '../../util/own-secrets.ts';
+import { jsonWithoutOwn } from '../../util/own-secrets.ts';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../plugins/contracts/index.ts';
 import type { PandaLinkStatus } from '../../plugins/contracts/panda-status.ts';
@@ -39,7 +39,7 @@ export class StatusFile {
     try {
       await ensureDirectory(dirname(this.#file));
       // Everybody may read it, and most of it is the server's words.
-      await writeFileAtomically(this.#file, withoutOwn(JSON.stringify(whole)), 0o644);
+      await writeFileAtomically(this.#file, jsonWithoutOwn(whole), 0o644);
       this.#written = text;
       this.#failed = false;
     } catch (error) {

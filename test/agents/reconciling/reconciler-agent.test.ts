@@ -25,7 +25,7 @@ const row = (status: WorkerStatus, sweptTime: number | null = null): Fate => ({
   swept: sweptTime !== null,
 });
 const configId = (queue: string) => (queue === 'Q' ? 3 : undefined);
-const verdict = (one: Found, record?: Fate) => judge(one, record, 'local:/pilots', configId);
+const verdict = (one: Found, record?: Fate) => judge(one, record, 'local:/pilots', configId, 'thresher');
 
 describe('an object with our mark', () => {
   it('is an orphan when its mark names no worker', () => {
@@ -68,6 +68,30 @@ describe('an object with our mark', () => {
       kind: 'adopt',
       worker: { ...identity, placement: 'local:/pilots', configId: 3, handle },
     });
+  });
+
+  it('is adopted also where its name, queue or connection has a word that is a password of ours, too', () => {
+    rememberSecret('Atlas-Pilots-7');
+    const name = 'Atlas-Pilots-7-1';
+    const named = { batchID: name, submissionHost: 'Atlas-Pilots-7,pool' };
+    const mine = {
+      ...identity,
+      name,
+      queue: 'Atlas-Pilots-7-score',
+      origin: { ...origin, uid: 'Atlas-Pilots-7-score' },
+    };
+    const judged = (one: Partial<Found>) =>
+      judge(
+        { ...found('running'), handle: named, identity: mine, ...one },
+        undefined,
+        'htcondor:Atlas-Pilots-7,pool',
+        () => 3,
+        'Atlas-Pilots-7',
+      ).kind;
+    expect(judged({})).to.equal('adopt');
+    for (const other of ['Atlas-Pilots-7-2', 'x-Atlas-Pilots-7'])
+      expect(judged({ identity: { ...mine, name: other } })).to.equal('orphan');
+    expect(judged({ handle: { ...named, uid: 'u-Atlas-Pilots-7' } })).to.equal('orphan');
   });
 
   it('is an orphan when it has no row and its queue is not configured', () => {
@@ -353,6 +377,8 @@ describe('the listing of a connection', () => {
   for (const [what, taint] of Object.entries(tainted))
     it(`shows ${what} with a login of ours in it as an orphan without the login, makes no row of it and ends nothing`, async () => {
       rememberSecret(login);
+      // The name of a configured queue is the configuration's own.
+      configured = (queue) => !queue.includes(login);
       const [one, other] = [shown(1), shown(2)];
       listed = [{ ...one, ...taint(one) }, other];
       const removing = agent();
@@ -365,6 +391,27 @@ describe('the listing of a connection', () => {
       expect(JSON.stringify([orphans, parts.log.lines])).not.to.include(login.slice(4));
       expect([await removing.removeOrphans(), removed]).to.deep.equal([0, []]);
     });
+
+  it('adopts a worker whose queue, site and access point have a word that is a password of ours, too', async () => {
+    rememberSecret('Cern-Pilots-7');
+    const one = shown(1);
+    const queue = 'Cern-Pilots-7-score';
+    listed = [
+      {
+        ...one,
+        identity: {
+          ...one.identity!,
+          queue,
+          computingSite: queue,
+          origin: { ...one.identity!.origin, uid: queue },
+          accessPoint: `/access/${queue}`,
+        },
+      },
+    ];
+    await reconcile();
+    expect(await parts.store.orphans.all()).to.deep.equal([]);
+    expect((await parts.store.workers.byIds([1]))[0]?.queue).to.equal(queue);
+  });
 
   it('goes on with a worker that has a row, whatever a server makes of its mark, and makes no second one', async () => {
     rememberSecret(login);

@@ -8,10 +8,11 @@ import {
   longestRanges,
   toRanges,
 } from '../../../src/clients/htcjob/numbers.ts';
-import { mostJobs } from '../../../src/clients/htcjob/resource.ts';
+import { mostJobs, writtenStatus } from '../../../src/clients/htcjob/resource.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { kept } from '../../../src/sources/htcjob/followed.ts';
 import { sizeOf } from '../../../src/util/json.ts';
-import { statusOf } from '../../../src/sources/htcjob/status.ts';
+import { statusOf, whileDeleting } from '../../../src/sources/htcjob/status.ts';
 import { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { megabytes } from '../../../src/sources/htcjob/needs.ts';
@@ -247,6 +248,21 @@ describe('the status of a HTCJob that has ended', () => {
         now: 0,
       });
       expect(written.conditions?.[0]).to.include({ type: 'Failed', reason: '', message: '' });
+    }
+  });
+});
+
+describe('a message in the status of a HTCJob', () => {
+  it('keeps no piece of a login of ours where it is cut', () => {
+    const login = 'Wq8T0kenOfOurLoginZk5';
+    rememberSecret(login);
+    for (let at = 3970; at <= 4000; at++) {
+      const why = { code: 'a-code', message: 'words '.repeat(700) };
+      const before = whileDeleting({}, { left: 1, whys: [why] }, 0).conditions?.[0]?.message ?? '';
+      const head = before.indexOf('words');
+      const message = `${'.'.repeat(at - head)} ${login} ${'.'.repeat(300)}`;
+      const { conditions } = writtenStatus(whileDeleting({}, { left: 1, whys: [{ ...why, message }] }, 0));
+      expect(conditions?.[0]?.message, `at ${at}`).to.have.length.at.most(4000).and.not.include('Wq8T');
     }
   });
 });

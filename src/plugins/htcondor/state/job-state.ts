@@ -1,3 +1,4 @@
+import { behindCut, withoutOwn } from '../../../util/own-secrets.ts';
 import { constants } from 'node:os';
 import { isoSeconds } from '../../../util/clock.ts';
 import { beginningFromOutside } from '../../../util/beginning.ts';
@@ -322,9 +323,10 @@ function msOf(seconds: number | undefined): number | undefined {
 /** Characters of a text of a job that its worker shows. */
 export const longestShown = 1000;
 
-/** As much of a text as is shown. A copy: V8 keeps a part of a text together with the whole, which may be megabytes. */
+/** As much of a text as is shown, without a piece of our own logins before the cut. A copy: V8 keeps a part of a text together with the whole, which may be megabytes. */
 export function keptText(text: string): string {
-  return Buffer.from(text.slice(0, longestShown)).toString();
+  const shown = text.length > longestShown ? withoutOwn(text.slice(0, longestShown + behindCut)) : text;
+  return Buffer.from(shown.slice(0, longestShown)).toString();
 }
 
 const kept = [
@@ -336,7 +338,7 @@ function detailOf(ad: JobAd): Record<string, unknown> {
   const detail: Record<string, unknown> = {};
   for (const key of kept) {
     const value = ad[key];
-    if (value !== undefined) detail[key] = typeof value === 'string' ? value.slice(0, longestShown) : value;
+    if (value !== undefined) detail[key] = typeof value === 'string' ? keptText(value) : value;
   }
   return detail;
 }

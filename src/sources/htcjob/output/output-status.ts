@@ -1,6 +1,6 @@
 import { toRanges } from '../../../clients/htcjob/numbers.ts';
 import type { HtcJobCondition, HtcJobStatus } from '../../../clients/htcjob/resource.ts';
-import { longestMessage } from '../status.ts';
+import { cutMessage } from '../status.ts';
 import { isoSeconds } from '../../../util/clock.ts';
 
 /** Facts about the outputs of the jobs of one resource. */
@@ -46,7 +46,7 @@ function conditionOf(
     type: 'OutputKept',
     status,
     reason,
-    message: message.slice(0, longestMessage),
+    message: cutMessage(message),
     lastTransitionTime,
   };
 }

@@ -4,11 +4,13 @@ import fc from 'fast-check';
 import { applyEvent } from '../../../../src/plugins/htcondor/state/events.ts';
 import {
   givenUpReason,
+  keptText,
   stateOf,
   type StateOptions,
 } from '../../../../src/plugins/htcondor/state/job-state.ts';
 import type { JobEvent } from '../../../../src/clients/htcondor/event-types.ts';
 import { isFinal } from '../../../../src/worker/status.ts';
+import { rememberSecret } from '../../../../src/util/own-secrets.ts';
 import type { JobAd } from '../../../../src/plugins/htcondor/state/types.ts';
 
 const options: StateOptions = { heldTimeout: 3600 };
@@ -341,5 +343,16 @@ describe('events of a job log', () => {
     expect(stateOf(1, ad, now, options)?.observation.error?.message).to.equal(
       'removed: via condor_rm; it was held before: no file',
     );
+  });
+});
+
+describe('a text of a job', () => {
+  it('is shown without a piece of a login of ours before its cut', () => {
+    const login = 'Vt6T0kenOfOurLoginHs9';
+    rememberSecret(login);
+    for (let at = 970; at < 1000; at++)
+      expect(keptText(`${'.'.repeat(at - 1)} ${login} ${'.'.repeat(900)}`), `at ${at}`)
+        .to.have.length.at.most(1000)
+        .and.not.include('Vt6');
   });
 });
