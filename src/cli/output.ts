@@ -39,13 +39,18 @@ export function passOutputOn(program: Command, action: Command): void {
   if (!isSaid) action.setOptionValueWithSource('output', output, 'cli');
 }
 
-/** Always an array of objects: scripts need one rule only. */
-export function printJson(out: NodeJS.WritableStream, rows: readonly unknown[]): void {
-  // As bytes: a stream that hides secrets in texts would hide them in the whole of it, and leave no JSON.
-  out.write(Buffer.from(`${jsonWithoutOwn(rows, 2)}\n`));
+/** Prints what a program or a file takes on as it is: a token or a Secret is what the command was asked for, and nothing of it is hidden. */
+export function printExact(out: NodeJS.WritableStream, text: string): void {
+  out.write(Buffer.from(text));
 }
 
-/** The same stream for texts that may have words of others in them: they are written without the secrets of this process. Logs of workers are bytes, and so is JSON. */
+/** Always an array of objects: scripts need one rule only. */
+export function printJson(out: NodeJS.WritableStream, rows: readonly unknown[]): void {
+  // A stream that hides secrets would hide them in the whole of it, and leave no JSON.
+  printExact(out, `${jsonWithoutOwn(rows, 2)}\n`);
+}
+
+/** The same stream for texts that may have words of others in them: they are written without the secrets of this process. Bytes are written as they are: logs of workers, and what is printed exactly. */
 export function withoutSecrets(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   const write = (piece: string | Uint8Array, ...more: never[]) =>
     stream.write(typeof piece === 'string' ? withoutOwn(piece) : piece, ...more);

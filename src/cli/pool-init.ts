@@ -17,7 +17,7 @@ import { parseDuration } from '../util/duration.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { withCluster } from './cluster-options.ts';
 import type { Environment } from './environment.ts';
-import { printTable } from './output.ts';
+import { printExact, printTable } from './output.ts';
 import { printApplied, yamlOf } from './pool-manifests.ts';
 
 interface Options {
@@ -75,7 +75,7 @@ export function addInit(command: Command, environment: Environment): void {
       const files = filesFor(options, isGiven, environment);
       if (printSecrets) {
         const isNamed = init.getOptionValueSource('namespace') === 'cli';
-        environment.out.write(yamlOf(secretsOf(files, { name, ...(isNamed && { namespace }) })));
+        printExact(environment.out, yamlOf(secretsOf(files, { name, ...(isNamed && { namespace }) })));
       }
       if (apply) await toCluster(files, options, environment);
     });

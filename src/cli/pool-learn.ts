@@ -5,6 +5,7 @@ import type { PoolFlags } from '../daemon/pool/place.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Environment, GlobalOptions } from './environment.ts';
 import { poolOf, withPool } from './pool-place.ts';
+import { printExact } from './output.ts';
 
 interface LearnFlags extends PoolFlags {
   readonly startd?: string;
@@ -26,7 +27,7 @@ export function addLearn(command: Command, environment: Environment): void {
       const { summary, warnings, text } = await learn(tools, teacher, AbortSignal.timeout(120_000));
       for (const warning of warnings) err.write(`thresher: warning: ${warning}\n`);
       if (flags.out === undefined) {
-        out.write(text);
+        printExact(out, text);
         return;
       }
       const file = resolve(flags.out);

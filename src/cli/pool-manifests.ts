@@ -9,7 +9,7 @@ import { checkedNamespace, checkedOptions, type PoolFlags, usual } from '../daem
 import { ThresherError } from '../worker/errors.ts';
 import { withCluster } from './cluster-options.ts';
 import type { Environment } from './environment.ts';
-import { printTable } from './output.ts';
+import { printExact, printTable } from './output.ts';
 import { withPoolFlags } from './pool-flags.ts';
 
 interface Options extends Omit<PoolFlags, 'workers'> {
@@ -53,7 +53,7 @@ export function addManifests(command: Command, environment: Environment): void {
         workers: options.workers ?? usual.workers,
         namespace: isNamed ? options.namespace : undefined,
       });
-      environment.out.write(yamlOf(asTemplate ? [workerTemplate(checked)] : poolManifests(checked)));
+      printExact(environment.out, yamlOf(asTemplate ? [workerTemplate(checked)] : poolManifests(checked)));
     });
 }
 

@@ -4,6 +4,7 @@ import { authorizations, keepToken, keyIn, makeToken, trustDomainIn } from '../d
 import { parseDuration } from '../util/duration.ts';
 import { ThresherError } from '../worker/errors.ts';
 import type { Environment } from './environment.ts';
+import { printExact } from './output.ts';
 
 interface TokenFlags {
   readonly directory: string;
@@ -53,7 +54,7 @@ export function addToken(command: Command, { clock, out }: Environment): void {
         now: clock.now(),
       });
       if (file === undefined) {
-        out.write(`${token}\n`);
+        printExact(out, `${token}\n`);
         return;
       }
       keepToken(resolve(file), token, force === true);

@@ -187,9 +187,9 @@ describe('on a real control plane', () => {
     expect(found.handle).to.deep.equal({ batchID: worker.name, podUid: metadata.uid });
     expect(found.observation?.status).to.equal('running');
     const row = { status: 'running', swept: false } as const;
-    expect(judge(found, row, worker.placement, () => 7)).to.deep.equal({ kind: 'known' });
+    expect(judge(found, row, worker.placement, () => 7, 'factory')).to.deep.equal({ kind: 'known' });
     const identity = withoutHandle(worker);
-    expect(judge(found, undefined, worker.placement, () => 7)).to.deep.equal({
+    expect(judge(found, undefined, worker.placement, () => 7, 'factory')).to.deep.equal({
       kind: 'adopt',
       worker: { ...identity, configId: 7, handle: found.handle },
     });
