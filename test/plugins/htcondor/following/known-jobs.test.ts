@@ -149,7 +149,10 @@ describe('jobs that are followed by queries and by a log', () => {
         const log: JobEvent[] = [];
         const shown = new Map<number, JobAd>();
         let [read, time] = [0, 0];
+        /** Of these the queue has shown that they are over: nothing comes after that. */
+        const gone = new Set<number>();
         const happen = (kind: Kind, proc: number) => {
+          if (gone.has(proc) || (isOver(truth.get(proc)) && kind !== 'execute')) return;
           const one = event(kind, proc, ++time);
           log.push(one);
           truth.set(proc, applyEvent(truth.get(proc) ?? {}, one));
@@ -159,7 +162,9 @@ describe('jobs that are followed by queries and by a log', () => {
           shown.set(proc, ad);
         };
         const readOn = () => {
-          known.apply(log.slice(read), none).forEach(show);
+          // An end is no verdict before the queue agrees.
+          for (const one of known.apply(log.slice(read), none))
+            if (known.endOf(idOf(one.id.proc)) !== one) show(one);
           read = log.length;
         };
         const query = () => {
@@ -168,6 +173,8 @@ describe('jobs that are followed by queries and by a log', () => {
           const left = [...(known.living ?? [])].filter(([id]) => !queued.has(id));
           living.forEach(show);
           for (const [, { id }] of left) show(job(id.proc, truth.get(id.proc) ?? {}));
+          for (const [id, one] of known.ended) if (!queued.has(id)) show(one);
+          for (const [proc, ad] of truth) if (isOver(ad)) gone.add(proc);
           known.see(
             queued,
             left.map(([id]) => id),
@@ -182,6 +189,7 @@ describe('jobs that are followed by queries and by a log', () => {
           else happen(one.kind, one.proc);
         }
         readOn();
+        query();
         for (const [proc, ad] of truth)
           expect(shown.get(proc)?.JobStatus, String(proc)).to.equal(ad.JobStatus);
       }),
