@@ -1,5 +1,5 @@
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { ObservationSink } from '../../../src/plugins/contracts/monitor.ts';
@@ -258,7 +258,7 @@ describe('the monitor of HTCondor', () => {
       return result?.kind === 'observed' ? result.observation.status : result?.kind;
     };
     const contradictions = () =>
-      log.lines.flatMap(({ facts }) => (facts?.['code'] === 'htcondor-end-contradicted' ? [facts] : []));
+      log.lines.flatMap(({ facts }) => (facts['code'] === 'htcondor-end-contradicted' ? [facts] : []));
     let path: string;
     let stop: () => Promise<void>;
 
@@ -361,21 +361,19 @@ describe('the monitor of HTCondor', () => {
 
     it('keeps the worker as it is while the schedd is away, and has it end when that is back', async () => {
       await begin();
-      const positions = join(directory, 'htcondor/positions/S.json');
-      const before = await until('how far the log was read is kept', () => readFileSync(positions, 'utf8'));
+      const positions = join(directory, 'htcondor/positions');
+      const kept = () => readdirSync(positions).map((name) => readFileSync(join(positions, name), 'utf8'));
+      const before = await until('how far the log was read is kept', () => kept().length > 0 && kept());
       isAway = true;
       writeFileSync(path, terminated(0));
       await passUntil('three looks have failed', () => troubles.length > 2);
       expect([seen, await checked()]).to.deep.equal([[], 'unknown']);
       await stop();
-      expect(readFileSync(positions, 'utf8'), 'the end has to be read again after a restart').to.equal(
-        before,
-      );
+      expect(kept(), 'the end has to be read again after a restart').to.deep.equal(before);
       stop = observe();
       isAway = false;
       queue = [];
       await until('it has ended', () => seen.includes('1 finished '));
-      expect(await checked()).to.equal('finished');
     });
 
     it('says nothing of an end while the schedd has another queue', async () => {
