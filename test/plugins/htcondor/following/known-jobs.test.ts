@@ -112,8 +112,10 @@ describe('jobs that are followed by queries and by a log', () => {
       expect(tell([event('submit', 0, 10), event('terminated', 0, 20)]).at(-1)?.ad.JobStatus).to.equal(4);
       expect(tell([event('submit', 0, 10), event('execute', 0, 15)])).to.deep.equal([]);
       expect(known.endOf('1.0')?.workerId).to.equal(100);
-      known.apply([event('submit', 0, 40)], none);
+      const before = known.apply([event('submit', 0, 40)], none);
       expect(known.endOf('1.0')).to.equal(undefined);
+      // The queue cannot agree with that end any more: the number is that of another job.
+      expect(before.map(({ workerId, ad }) => [workerId, ad.JobStatus])).to.deep.equal([[100, 4]]);
       const fresh = new Map([['1.0', { ...job(0, { JobStatus: 1 }), workerId: 7 }]]);
       const [seen, ...rest] = known.apply([event('execute', 0, 50)], fresh);
       expect([seen?.workerId, seen?.ad.JobStatus, seen?.queued, rest]).to.deep.equal([7, 2, true, []]);
