@@ -53,6 +53,8 @@ const logInterval = 200;
 const mostLag = 300_000;
 /** The queue is asked whether it agrees with ends of the log: the shortest pause between two questions, ms, and the longest part of the time. */
 const [agreeInterval, agreeShare] = [500, 0.2];
+/** Ends that are asked about at once, so that the log is read on meanwhile. */
+const mostAsked = 2000;
 
 const defaults = defaultsOf(HTCondorMonitorConfig);
 
@@ -316,17 +318,19 @@ export class HTCondorMonitor implements Monitor {
     const { clock } = daemon;
     const begun = clock.monotonic();
     if (begun < this.#agreeAt) return false;
-    const ended = [...schedd.jobs.ended].flatMap(([id, job]) =>
-      begun - (this.#unsure.get(id) ?? -Infinity) < mostLag ? [job] : [],
-    );
+    const ended = [...schedd.jobs.ended]
+      .flatMap(([id, job]) => (begun - (this.#unsure.get(id) ?? -Infinity) < mostLag ? [job] : []))
+      .slice(0, mostAsked);
     if (ended.length === 0) return false;
     let failed = false;
     try {
       for (const job of await this.#byQueue(ended, signal)) {
-        const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
-        if (state !== undefined && !isFinal(state.observation.status)) continue;
-        this.#unsure.delete(jobIdText(job.id));
-        if (state === undefined) continue;
+        const id = jobIdText(job.id);
+        const isNone = wasNeverWhole(job);
+        const state = isNone ? undefined : this.#stateOf(job);
+        if (isNone || (state !== undefined && isFinal(state.observation.status))) this.#unsure.delete(id);
+        // An ad in the queue of which nothing can be read says nothing against the end.
+        if (state === undefined || !isFinal(state.observation.status)) continue;
         this.#tell(sink, this.#judged(job, state.observation));
         this.#countEnded(job, state.observation.status);
       }

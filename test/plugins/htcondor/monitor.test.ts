@@ -359,6 +359,16 @@ describe('the monitor of HTCondor', () => {
       expect(asked).not.to.include('history');
     });
 
+    it('has one end whose ad in the queue could not be read, as soon as it has left', async () => {
+      await begin();
+      queue = [job(0, { JobStatus: 'odd' }), job(1, { JobStatus: 2 })];
+      writeFileSync(path, terminated(0));
+      await passUntil('it was asked about', () => asked.some((one) => one.includes('ClusterId == 7')));
+      expect(seen).to.deep.equal([]);
+      queue = [job(1, { JobStatus: 2 })];
+      await passUntil('it has ended', () => seen.includes('1 finished '));
+    });
+
     it('keeps the worker as it is while the schedd is away, and has it end when that is back', async () => {
       await begin();
       const positions = join(directory, 'htcondor/positions');
