@@ -16,7 +16,7 @@ import { type RunningDaemon, type Site, untilSaid } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
-/** Looks after the first one would come too late for any test: what is seen is seen in the log. */
+/** Looks after the first one would come too late for any test: what is seen is seen in the log, and of ends the queue is asked whether it agrees. */
 const never = { pollInterval: 10_000, listInterval: 10_000 };
 
 describe('a daemon that reads what HTCondor writes of its jobs', () => {
@@ -84,7 +84,7 @@ describe('a daemon that reads what HTCondor writes of its jobs', () => {
       )
       .sort();
 
-  it('sees every end in its own log, and asks nobody', async () => {
+  it('sees every end in its own log, and asks for nothing but whether the queue agrees', async () => {
     makeSite(
       'case $((HARVESTER_WORKER_ID % 4)) in 0) exit 0;; 1) exit 3;; 2) kill -9 $$;; 3) exec sleep 1000;; esac',
       { count: 4 },

@@ -64,6 +64,12 @@ export const htcondorWorkerErrors = {
     remedy:
       'See whether its CE can be reached and takes the credential. HTCondor tries again by itself; a job that was held meanwhile goes on with `condor_release`. `condor_rm -forcex` forgets the job though its remote part may run: only when nothing of it can run any more (docs/htcondor.md).',
   },
+  'htcondor-end-contradicted': {
+    meaning:
+      'By the log of job events a job has ended, and five minutes later the queue of its schedd says that it waits or runs. Its worker counts as living, and gets no replacement: HTCondor runs a job again whose shadow or schedd broke before the end was in the queue.',
+    remedy:
+      'Nothing to do where the job runs again. If it does not (`condor_q`, and the log of the schedd), its shadow or the schedd hangs: have HTCondor end the job (`condor_rm`, or a restart of the schedd).',
+  },
   'htcondor-removed': {
     meaning: 'The `periodic_remove` of the job, an operator or the factory removed the job from the queue.',
     remedy: 'See the message, which has the reason of HTCondor.',

@@ -49,17 +49,31 @@ interface GivenUp extends Required<Pick<JobState, 'verdict' | 'heldFor'>> {
 const mostOfHistory = 20_000;
 /** How often logs of job events are read on, ms. */
 const logInterval = 200;
+/** So long after the log told of an end the schedd may take to write that into its queue, ms. */
+const mostLag = 300_000;
+/** The queue is asked whether it agrees with ends of the log: the shortest pause between two questions, ms, and the longest part of the time. */
+const [agreeInterval, agreeShare] = [500, 0.2];
+/** Ends that are asked about at once, so that the log is read on meanwhile. */
+const mostAsked = 2000;
 
 const defaults = defaultsOf(HTCondorMonitorConfig);
 
 /**
  * Looks at all jobs of a schedd by one `condor_q`, and asks the history only for those that left since. Between two looks it
- * follows the log of job events, where there is one; looks are rare then.
+ * follows the log of job events, where there is one; looks are rare then. An end in the log counts as soon as the queue agrees: HTCondor runs a
+ * job again whose shadow or schedd broke behind that word.
  */
 export class HTCondorMonitor implements Monitor {
   readonly logs: HTCondorLogs;
   readonly outputs: HTCondorOutputs;
   readonly #parts: MonitorParts;
+  /** By `cluster.proc`: ends of the log with which the queue does not agree yet, and when they were read, monotonic ms. */
+  readonly #unsure = new Map<string, number>();
+  /** When the queue may be asked about them again, monotonic ms, and the pause after that, ms. */
+  #agreeAt = -Infinity;
+  #agreePause = agreeInterval;
+  /** By `cluster.proc`: those in the queue of which the log was told that they live on behind their ends. */
+  readonly #toldAlive = new Set<string>();
   /** By `cluster.proc`: those that the log named while they were late. */
   readonly #toldRemoving = new Set<string>();
   /** By `cluster.proc`: of jobs that are given up and still in the queue. */
@@ -94,6 +108,8 @@ export class HTCondorMonitor implements Monitor {
       const wait = lookedAt + interval - now;
       if (wait > 0) {
         const followed = schedd.logs.any;
+        // A look that comes so soon says it, too.
+        if (wait > agreeInterval) soon = (await this.#askForEnds(sink, signal)) || soon;
         const unfollowed = () => lookedAt + 1000 * this.#options.pollInterval - now;
         await daemon.pause(followed ? () => Math.min(wait, logInterval) : unfollowed, signal);
         if (followed || isOver(signal)) continue;
@@ -101,14 +117,15 @@ export class HTCondorMonitor implements Monitor {
       soon = false;
       try {
         await this.#look(sink, signal);
+        await schedd.logs.keep().catch((error: unknown) => {
+          daemon.log.warn('how far logs of job events were read is not kept', { ...toReason(error) });
+        });
       } catch (error) {
+        // Ends that were read wait for the queue to agree, so that they have to be read again after a restart.
         if (!isOver(signal)) sink.trouble(toReason(error));
         soon = true;
       }
       lookedAt = clock.monotonic();
-      await schedd.logs.keep().catch((error: unknown) => {
-        daemon.log.warn('how far logs of job events were read is not kept', { ...toReason(error) });
-      });
     }
   }
 
@@ -126,35 +143,42 @@ export class HTCondorMonitor implements Monitor {
       const history = this.#options.useCondorHistory;
       const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history });
       const absent: Worker[] = [];
+      const byLog = new Map<number, CheckResult>();
       for (const worker of workers) {
         const { workerId } = worker;
-        const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#endedByLog(worker);
+        const found = jobOfWorker(worker, jobs.get(workerId));
+        const job = found ?? this.#endedByLog(worker);
         const observation = job && this.#stateOf({ ...job, workerId })?.observation;
         const error = unsaid.get(workerId);
         if (job !== undefined && observation !== undefined)
-          results.set(workerId, { kind: 'observed', observation: this.#judged(job, observation) });
+          (found === undefined ? byLog : results).set(workerId, {
+            kind: 'observed',
+            observation: this.#judged(job, observation),
+          });
         else if (job !== undefined) results.set(workerId, { kind: 'unknown', error: silent(job) });
         else if (error !== undefined) results.set(workerId, { kind: 'unknown', error });
         // Its end may stand in what is still to be read.
         else if (this.#isCatchingUp) results.set(workerId, { kind: 'unknown', error: unheard });
         else absent.push(worker);
       }
-      if (absent.length > 0) await schedd.jobQueue.require(started, signal);
+      if (absent.length + byLog.size > 0) await schedd.jobQueue.require(started, signal);
+      for (const [workerId, result] of byLog) results.set(workerId, result);
       for (const { workerId, queue, configId } of absent)
         if (options(queue, configId).cancelUnknown)
           results.set(workerId, { kind: 'observed', observation: this.#cancelled(workerId) });
         else results.set(workerId, { kind: 'absent' });
     } catch (error) {
-      for (const worker of workers) {
-        const { workerId } = worker;
-        if (results.has(workerId)) continue;
-        // A history that cannot be asked keeps no end from counting of which the log has told.
-        const job = this.#endedByLog(worker);
-        const observation = job && this.#stateOf({ ...job, workerId })?.observation;
-        results.set(
-          workerId,
-          observation ? { kind: 'observed', observation } : { kind: 'unknown', error: toReason(error) },
-        );
+      const open = workers.filter(({ workerId }) => !results.has(workerId));
+      for (const { workerId } of open) results.set(workerId, { kind: 'unknown', error: toReason(error) });
+      // A history that cannot be asked keeps no end from counting of which the log has told, where the queue agrees.
+      const ended = open.flatMap((worker) => this.#endedByLog(worker) ?? []);
+      for (const job of await this.#byQueue(ended, signal).catch(() => [])) {
+        const observation = this.#stateOf(job)?.observation;
+        if (observation !== undefined)
+          results.set(observation.workerId, {
+            kind: 'observed',
+            observation: this.#judged(job, observation),
+          });
       }
     }
     return results;
@@ -175,6 +199,13 @@ export class HTCondorMonitor implements Monitor {
       if (schedd.jobQueue.isOther) return;
       for (const job of schedd.jobs.apply(events, schedd.fresh)) {
         changes++;
+        const id = jobIdText(job.id);
+        this.#unsure.delete(id);
+        if (schedd.jobs.endOf(id) === job) {
+          this.#unsure.set(id, daemon.clock.monotonic());
+          this.#agreePause = agreeInterval;
+          continue;
+        }
         const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
         if (state === undefined) continue;
         if (state.verdict === undefined) this.#tell(sink, this.#judged(job, state.observation));
@@ -197,6 +228,7 @@ export class HTCondorMonitor implements Monitor {
 
   async #look(sink: ObservationSink, signal: AbortSignal): Promise<void> {
     const { schedd, daemon } = this.#parts;
+    const begun = daemon.clock.monotonic();
     // A job submitted before the question may have left the queue by the answer.
     const fresh = new Map(schedd.fresh);
     const { living } = schedd.jobs;
@@ -213,9 +245,13 @@ export class HTCondorMonitor implements Monitor {
       left?.map(([, job]) => job),
       signal,
     );
+    // Of those the log has told how they ended.
+    const over = [...schedd.jobs.ended].flatMap(([id, job]) =>
+      this.#unsure.has(id) && !inQueueNow.has(id) ? [job] : [],
+    );
     // If a worker has two jobs, the one in the queue counts here, and the last of these.
     const jobs = new Map<number, Job>();
-    for (const job of [...ended.toSorted(older), ...queued.toSorted(older)])
+    for (const job of [...[...ended, ...over].toSorted(older), ...queued.toSorted(older)])
       if (job.workerId !== undefined && !wasNeverWhole(job)) {
         const other = jobs.get(job.workerId);
         // One that leaves the queue meanwhile may be in the history, too.
@@ -224,22 +260,31 @@ export class HTCondorMonitor implements Monitor {
       }
     sink.begin();
     const alive = new Map<string, Job>();
+    const contradicting: Job[] = [];
     const givenUp: GivenUp[] = [];
     for (const job of jobs.values()) {
       const id = jobIdText(job.id);
       const state = isHalf(job) ? undefined : this.#stateOf(job);
       if (state === undefined) {
         // The job exists, in an unknown state.
-        if (inQueueNow.has(id)) alive.set(id, job);
+        if (inQueueNow.has(id) && schedd.jobs.endOf(id) === undefined) alive.set(id, job);
         continue;
       }
       const { observation, verdict, heldFor = 0 } = state;
-      // The log was quicker: it has ended, and HTCondor is about to write that down.
-      if (!isFinal(observation.status) && schedd.jobs.endOf(id) !== undefined) continue;
+      if (isFinal(observation.status)) this.#unsure.delete(id);
+      else if (schedd.jobs.endOf(id) !== undefined) {
+        // The log was quicker: it has ended, and HTCondor is about to write that down. Or it has not.
+        if (isRemoved(job.ad) || begun - (this.#unsure.get(id) ?? -Infinity) < mostLag) {
+          this.#tell(sink, observation);
+          continue;
+        }
+        contradicting.push(job);
+      }
       if (verdict !== undefined) givenUp.push({ job, verdict, heldFor });
       else this.#tell(sink, this.#judged(job, observation));
       if (!isFinal(observation.status)) alive.set(id, job);
     }
+    this.#tellAlive(contradicting, inQueueNow);
     this.#count(jobs.values());
     for (const [id, { workerId = 0 }] of left ?? []) {
       if (jobs.has(workerId)) continue;
@@ -249,17 +294,94 @@ export class HTCondorMonitor implements Monitor {
     }
     for (const workerId of this.#doubled) if (!jobs.has(workerId)) this.#doubled.delete(workerId);
     for (const id of this.#verdicts.keys()) if (!inQueueNow.has(id)) this.#verdicts.delete(id);
-    const over = new Set<number>();
+    const gaveUp = new Set<number>();
     for (const observation of await this.#giveUp(givenUp, signal)) {
       this.#tell(sink, observation);
-      if (isFinal(observation.status)) over.add(observation.workerId);
+      if (isFinal(observation.status)) gaveUp.add(observation.workerId);
     }
-    for (const [id, { workerId }] of alive) if (over.has(workerId ?? 0)) alive.delete(id);
+    for (const [id, { workerId }] of alive) if (gaveUp.has(workerId ?? 0)) alive.delete(id);
     for (const id of fresh.keys()) schedd.fresh.delete(id);
     const gone = left?.map(([id]) => id) ?? [];
     schedd.jobs.see(alive, gone, inQueueNow);
+    for (const id of this.#unsure.keys()) if (!schedd.jobs.ended.has(id)) this.#unsure.delete(id);
     await dropLeftOver(bundled, all, schedd, daemon.log);
     sink.complete();
+  }
+
+  /**
+   * Asks whether the queue agrees with ends that the log told, by one `condor_q` for 500 of them. What it does not agree with is asked for again,
+   * with longer and longer pauses, and then left to the looks.
+   * @returns whether the schedd gave no answer: a look has to say so
+   */
+  async #askForEnds(sink: ObservationSink, signal: AbortSignal): Promise<boolean> {
+    const { schedd, daemon } = this.#parts;
+    const { clock } = daemon;
+    const begun = clock.monotonic();
+    if (begun < this.#agreeAt) return false;
+    const ended = [...schedd.jobs.ended]
+      .flatMap(([id, job]) => (begun - (this.#unsure.get(id) ?? -Infinity) < mostLag ? [job] : []))
+      .slice(0, mostAsked);
+    if (ended.length === 0) return false;
+    let failed = false;
+    try {
+      for (const job of await this.#byQueue(ended, signal)) {
+        const id = jobIdText(job.id);
+        const isNone = wasNeverWhole(job);
+        const state = isNone ? undefined : this.#stateOf(job);
+        if (isNone || (state !== undefined && isFinal(state.observation.status))) this.#unsure.delete(id);
+        // An ad in the queue of which nothing can be read says nothing against the end.
+        if (state === undefined || !isFinal(state.observation.status)) continue;
+        this.#tell(sink, this.#judged(job, state.observation));
+        this.#countEnded(job, state.observation.status);
+      }
+    } catch {
+      failed = true;
+    }
+    const now = clock.monotonic();
+    this.#agreeAt = now + Math.max(this.#agreePause, (now - begun) * (1 / agreeShare - 1));
+    this.#agreePause = Math.min(
+      2 * this.#agreePause,
+      Math.max(agreeInterval, 1000 * this.#options.pollInterval),
+    );
+    return failed;
+  }
+
+  /** Jobs that ended by the log, as the queue has them now; one that is not there any more as it ended by the log. @throws HTCondorError, ThresherError */
+  async #byQueue(ended: readonly Job[], signal: AbortSignal): Promise<readonly Job[]> {
+    const { schedd } = this.#parts;
+    if (ended.length === 0) return [];
+    const started = await schedd.jobQueue.started(signal);
+    const queued = new Map<string, Job>();
+    for (const some of portions(ended)) {
+      const these = whereJobs(some.map(({ id }) => id));
+      for (const job of await inQueue(schedd, these, signal)) queued.set(jobIdText(job.id), job);
+    }
+    await schedd.jobQueue.require(started, signal);
+    return ended.map((job) => {
+      const now = queued.get(jobIdText(job.id));
+      // A schedd that was set up anew gives a number again, to the job of another worker.
+      const isOther = now?.workerId !== undefined && now.workerId !== job.workerId;
+      return now === undefined || isOther ? job : { ...job, ad: now.ad, queued: true };
+    });
+  }
+
+  /** Says once of jobs that the log called ended, and the queue does not, that their workers live on. */
+  #tellAlive(contradicting: readonly Job[], queued: ReadonlySet<string>): void {
+    for (const id of this.#toldAlive) if (!queued.has(id)) this.#toldAlive.delete(id);
+    const { schedd, daemon } = this.#parts;
+    const fresh = contradicting.filter(({ id }) => !this.#toldAlive.has(jobIdText(id)));
+    for (const { id } of fresh) this.#toldAlive.add(jobIdText(id));
+    const [first] = fresh;
+    if (first === undefined) return;
+    const name = jobIdText(first.id);
+    const end = schedd.jobs.endOf(name)?.ad.JobStatus === 3 ? 'was removed' : 'has ended';
+    const reason = `by the log of job events job ${name} of ${schedd.submissionHost} ${end}, and it is in the queue with the JobStatus ${first.ad.JobStatus ?? '?'}: its worker lives on`;
+    daemon.log.warn('the queue contradicts ends in the log of job events', {
+      code: 'htcondor-end-contradicted',
+      workers: fresh.length,
+      workerIds: fresh.slice(0, 10).map(({ workerId }) => workerId),
+      reason,
+    });
   }
 
   /**
@@ -329,7 +451,7 @@ export class HTCondorMonitor implements Monitor {
     const id = handle && parseJobId(handle.batchID);
     if (id === undefined) return undefined;
     const known = jobs.endOf(jobIdText(id));
-    if (known !== undefined) return known;
+    if (known !== undefined) return { ...known, workerId };
     const ad = jobs.adOf(jobIdText(id));
     if (ad?.JobStatus !== 3 && ad?.JobStatus !== 4) return undefined;
     const unknown = { owner: undefined, ce: undefined, queuedAt: undefined, identity: undefined };

@@ -23,6 +23,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'worker-unreachable': otherError,
   'output-awaited': otherError,
   'htcondor-removing': otherError,
+  'htcondor-end-contradicted': otherError,
   'sweep-awaited': otherError,
   'payload-lost': otherError,
   'payload-wrong': otherError,

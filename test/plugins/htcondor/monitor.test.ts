@@ -1,5 +1,5 @@
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { ObservationSink } from '../../../src/plugins/contracts/monitor.ts';
@@ -14,6 +14,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { recordingLog, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+import { until } from '../../support/until.ts';
 
 const [removed, held] = [3, 5];
 
@@ -31,6 +32,11 @@ describe('the monitor of HTCondor', () => {
   /** What the queue does then. */
   let onAct: () => void;
   let look: () => Promise<void>;
+  /** Observes until the call that is returned. */
+  let observe: () => () => Promise<void>;
+  /** Constraints with which the queue was asked, and whether it answers. */
+  let asked: string[];
+  let isAway: boolean;
   let monitor: HTCondorMonitor;
   let schedd: HTCondorSchedd;
   let directory: string;
@@ -45,13 +51,22 @@ describe('the monitor of HTCondor', () => {
     birth = 1_700_000_000;
     log = recordingLog();
     [queue, ended, acted, reasons, troubles, seen, isRefused] = [[], [], [], [], [], [], false];
+    [asked, isAway] = [[], false];
     directory = temporaryDirectory();
     const context = { ...pluginContext({ clock, log, stateDir: directory }) };
     const host = { ...context, share: <T>(_: string, make: () => T) => make() };
     schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
     Object.assign(schedd.client, {
-      queueAs: async (read: (ad: object) => unknown) => queue.map(read),
-      history: async () => ended,
+      queueAs: async (read: (ad: object) => unknown, constraint: string) => {
+        asked.push(constraint);
+        if (isAway)
+          throw new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
+        return queue.map(read);
+      },
+      history: async () => {
+        asked.push('history');
+        return ended;
+      },
       historyAs: async (read: (ad: object) => unknown) => ended.map(read),
       whoAmI: async () => 'pilot@pool.test',
       jobQueue: async () => {
@@ -68,25 +83,43 @@ describe('the monitor of HTCondor', () => {
     const options = defaultsOf(HTCondorMonitorConfig);
     monitor = new HTCondorMonitor({
       schedd,
-      daemon: { ...host, connection: 'C', queues: [], queue: () => undefined } as never,
+      daemon: {
+        ...host,
+        connection: 'C',
+        queues: [],
+        queue: () => undefined,
+        pause: (howLong: () => number, over: AbortSignal) => clock.sleep(howLong(), over),
+      } as never,
       options,
       tally: new CeTally(),
     });
+    const sinkOf = (looked: () => void): ObservationSink => ({
+      begin: () => undefined,
+      observe: ({ workerId, status, error }) => seen.push(`${workerId} ${status} ${error?.code ?? ''}`),
+      gone: (workerId) => seen.push(`${workerId} gone`),
+      complete: looked,
+      trouble: ({ message }) => {
+        troubles.push(message);
+        looked();
+      },
+    });
     look = async () => {
       const over = new AbortController();
-      const sink: ObservationSink = {
-        begin: () => undefined,
-        observe: ({ workerId, status, error }) => seen.push(`${workerId} ${status} ${error?.code ?? ''}`),
-        gone: (workerId) => seen.push(`${workerId} gone`),
-        complete: () => {
-          over.abort();
-        },
-        trouble: ({ message }) => {
-          troubles.push(message);
-          over.abort();
-        },
+      const looked = () => {
+        over.abort();
       };
-      await monitor.observe(sink, over.signal);
+      await monitor.observe(sinkOf(looked), over.signal);
+    };
+    observe = () => {
+      const over = new AbortController();
+      const observing = monitor.observe(
+        sinkOf(() => undefined),
+        over.signal,
+      );
+      return async () => {
+        over.abort();
+        await observing;
+      };
     };
   });
 
@@ -205,6 +238,178 @@ describe('the monitor of HTCondor', () => {
     expect([...results.values()].map(({ kind }) => kind)).to.deep.equal(['observed', 'absent']);
     const open = await monitor.check([workerOf(1)], signal);
     expect(open.get(1)).to.have.nested.property('error.code', 'htcondor-owner');
+  });
+
+  describe('takes an end in a log of job events for one only where the queue agrees', () => {
+    const at = (hour: string) => `2026-11-21 ${hour}`;
+    const endings = {
+      terminated: (hour: string, status = 0) =>
+        `${at(hour)} Job terminated.\n\t(1) Normal termination (return value ${status})\n...\n`,
+      aborted: (hour: string) => `${at(hour)} Job was aborted.\n\tvia condor_rm\n...\n`,
+    };
+    const terminated = (proc: number, hour = '20:00:00', status = 0) =>
+      `005 (7.${proc}.000) ${endings.terminated(hour, status)}`;
+    const aborted = (proc: number, hour = '20:00:00') => `009 (7.${proc}.000) ${endings.aborted(hour)}`;
+    const started = (proc: number, hour: string) =>
+      `001 (7.${proc}.000) ${at(hour)} Job executing on host: <192.0.2.4:9618>\n...\n`;
+    const worker = workerOf(1, { handle: { batchID: '7.0', submissionHost: 'S,None' } });
+    const checked = async () => {
+      const result = (await monitor.check([worker], signal)).get(1);
+      return result?.kind === 'observed' ? result.observation.status : result?.kind;
+    };
+    const contradictions = () =>
+      log.lines.flatMap(({ facts }) => (facts['code'] === 'htcondor-end-contradicted' ? [facts] : []));
+    let path: string;
+    let stop: () => Promise<void>;
+
+    beforeEach(async () => {
+      path = join(directory, 'events');
+      writeFileSync(path, '');
+      schedd.logs.follow([{ path, own: true }]);
+      queue = [job(0, { JobStatus: 2 }), job(1, { JobStatus: 2 })];
+      await look();
+      expect(seen).to.deep.equal(['1 running ', '2 running ']);
+      [seen, asked] = [[], []];
+      stop = async () => undefined;
+    });
+    afterEach(() => stop());
+
+    /** Time goes by between readings of the log. */
+    const passUntil = async (what: string, condition: () => boolean) => {
+      for (let times = 0; !condition(); times++) {
+        expect(times, `in vain until ${what}`).to.be.below(200);
+        await clock.pass(200);
+      }
+    };
+    const begin = async () => {
+      stop = observe();
+      await until('it has looked', () => seen.length >= 2);
+      [seen, asked] = [[], []];
+    };
+
+    for (const [what, record] of [
+      ['ended', terminated(0)],
+      ['was removed', aborted(0)],
+    ] as const)
+      it(`lets a job live that ${what} by the log, and runs by the queue, and warns of it once`, async () => {
+        queue = [job(0, { JobStatus: 2 })];
+        await look();
+        seen = [];
+        writeFileSync(path, record);
+        await look();
+        expect([seen, await checked(), contradictions()]).to.deep.equal([['1 running '], 'running', []]);
+        for (let times = 0; times < 5; times++) {
+          seen = [];
+          await clock.advance(600_000);
+          const since = seconds() - 300;
+          queue = [job(0, { JobStatus: 2, JobStartDate: since, EnteredCurrentStatus: since })];
+          await look();
+          expect([seen, await checked()]).to.deep.equal([['1 running '], 'running']);
+        }
+        expect(contradictions()).to.have.length(1);
+        expect(contradictions()[0]).to.deep.include({ workers: 1, workerIds: [1] });
+        expect(contradictions()[0]?.['reason']).to.contain('job 7.0 of S,None').and.contain('JobStatus 2');
+        // It ends as the history says: what the log said was not its end.
+        seen = [];
+        queue = [];
+        ended = [job(0, { JobStatus: 4, ExitBySignal: false, ExitCode: 3, CompletionDate: seconds() })];
+        await look();
+        expect([seen, troubles]).to.deep.equal([['1 failed exit-status'], []]);
+      });
+
+    it('takes the last end of a job that was run again', async () => {
+      writeFileSync(path, terminated(0));
+      await look();
+      writeFileSync(path, terminated(0) + started(0, '21:00:00'));
+      await look();
+      writeFileSync(path, terminated(0) + started(0, '21:00:00') + terminated(0, '22:00:00', 3));
+      queue = [job(1, { JobStatus: 2 })];
+      [seen, asked] = [[], []];
+      await look();
+      expect(seen).to.deep.equal(['1 failed exit-status', '2 running ']);
+      expect(asked, 'the history is not asked for what the log told').to.have.length(1);
+      expect(contradictions()).to.deep.equal([]);
+    });
+
+    it('asks by one condor_q for all that ended, long before the next look, and asks no history', async () => {
+      await begin();
+      writeFileSync(path, terminated(0) + aborted(1));
+      queue = [];
+      const since = clock.monotonic();
+      await passUntil('both have ended', () => seen.length >= 2);
+      expect(seen).to.deep.equal(['1 finished ', '2 cancelled htcondor-removed']);
+      expect(clock.monotonic() - since).to.be.at.most(1000);
+      expect(asked).to.have.length(1);
+      expect(asked[0]).to.match(/ClusterId == 7 && ProcId >= 0 && ProcId <= 1/);
+      await clock.pass(200);
+      await clock.pass(200);
+      expect(asked, 'and not again').to.have.length(1);
+    });
+
+    it('asks again where the schedd is slower than the log, less and less often', async () => {
+      await begin();
+      writeFileSync(path, terminated(0));
+      const since = clock.monotonic();
+      await passUntil('some time has passed', () => clock.monotonic() - since > 9000);
+      const questions = asked.filter((constraint) => constraint.includes('ClusterId == 7'));
+      expect(questions.length).to.be.within(2, 6);
+      expect([seen.filter((one) => one.includes('finished')), contradictions()]).to.deep.equal([[], []]);
+      queue = [job(1, { JobStatus: 2 })];
+      await passUntil('it has ended', () => seen.includes('1 finished '));
+      expect(asked).not.to.include('history');
+    });
+
+    it('has one end whose ad in the queue could not be read, as soon as it has left', async () => {
+      await begin();
+      queue = [job(0, { JobStatus: 'odd' }), job(1, { JobStatus: 2 })];
+      writeFileSync(path, terminated(0));
+      await passUntil('it was asked about', () => asked.some((one) => one.includes('ClusterId == 7')));
+      expect(seen).to.deep.equal([]);
+      queue = [job(1, { JobStatus: 2 })];
+      await passUntil('it has ended', () => seen.includes('1 finished '));
+    });
+
+    it('keeps the worker as it is while the schedd is away, and has it end when that is back', async () => {
+      await begin();
+      const positions = join(directory, 'htcondor/positions');
+      const kept = () => readdirSync(positions).map((name) => readFileSync(join(positions, name), 'utf8'));
+      const before = await until('how far the log was read is kept', () => kept().length > 0 && kept());
+      isAway = true;
+      writeFileSync(path, terminated(0));
+      await passUntil('three looks have failed', () => troubles.length > 2);
+      expect([seen, await checked()]).to.deep.equal([[], 'unknown']);
+      await stop();
+      expect(kept(), 'the end has to be read again after a restart').to.deep.equal(before);
+      stop = observe();
+      isAway = false;
+      queue = [];
+      await until('it has ended', () => seen.includes('1 finished '));
+    });
+
+    it('says nothing of an end while the schedd has another queue', async () => {
+      await begin();
+      birth++;
+      queue = [];
+      writeFileSync(path, terminated(0));
+      await passUntil('a look has failed', () => troubles.length > 0);
+      expect([seen, await checked()]).to.deep.equal([[], 'unknown']);
+    });
+
+    it('has one that is completed in the queue end at once, and one that is removed there when it has left', async () => {
+      writeFileSync(path, terminated(0) + aborted(1));
+      queue = [
+        job(0, { JobStatus: 4, ExitBySignal: false, ExitCode: 0, CompletionDate: seconds() }),
+        job(1, { JobStatus: removed, LastJobStatus: 2 }),
+      ];
+      await look();
+      expect(seen).to.deep.equal(['1 finished ', '2 running ']);
+      await clock.advance(400_000);
+      await look();
+      expect(contradictions()).to.deep.equal([]);
+      [seen, queue] = [[], []];
+      await look();
+      expect(seen).to.deep.equal(['2 cancelled htcondor-removed']);
+    });
   });
 
   describe('where a worker has two jobs', () => {

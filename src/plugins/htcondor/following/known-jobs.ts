@@ -1,7 +1,7 @@
 import { jobIdText } from '../../../clients/htcondor/classad.ts';
 import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
 import type { Job } from '../marks.ts';
-import { applyEvent } from '../state/events.ts';
+import { applyEvent, hasEnded } from '../state/events.ts';
 import type { JobAd } from '../state/types.ts';
 
 /**
@@ -24,8 +24,6 @@ const textIn = (ad: JobAd): number =>
 const withoutText = (ad: JobAd): JobAd =>
   Object.fromEntries(Object.entries(ad).filter(([, value]) => typeof value !== 'string'));
 
-const hasEnded = ({ JobStatus }: JobAd): boolean => JobStatus === 3 || JobStatus === 4;
-
 /** A schedd whose queue is restored gives numbers again. A log that is read twice tells of submissions, too: those are earlier than the end. */
 const isAfterEnd = ({ kind, time }: JobEvent, { ad }: Job): boolean =>
   kind === 'submit' && hasEnded(ad) && Math.floor((time ?? 0) / 1000) > (ad.EnteredCurrentStatus ?? Infinity);
@@ -37,7 +35,7 @@ const isAfterEnd = ({ kind, time }: JobEvent, { ad }: Job): boolean =>
 export class KnownJobs {
   /** By `cluster.proc`. Undefined before the first query. */
   #living: Map<string, Job> | undefined;
-  /** Ended by the log, which may be quicker than the queue. */
+  /** Ended by the log, which may be quicker than the queue, and may be wrong. */
   readonly #ended = new Map<string, Job>();
   /** By the log alone: jobs of others, and ours before the submitter has told that they are ours. */
   readonly #others = new Map<string, JobAd>();
@@ -56,6 +54,11 @@ export class KnownJobs {
   /** Whether the log has shown that it tells what happens, so that queries may be rare. */
   get logIsTrusted(): boolean {
     return this.#told && this.#doubt === 0;
+  }
+
+  /** Ended by the log, and not known to have left the queue. */
+  get ended(): ReadonlyMap<string, Job> {
+    return this.#ended;
   }
 
   /** The job as it ended by the log; undefined while it lives, and if it is unknown. */
@@ -83,7 +86,7 @@ export class KnownJobs {
       const known = changed.get(id) ?? this.#living?.get(id) ?? this.#ended.get(id);
       const job = known !== undefined && isAfterEnd(event, known) ? undefined : known;
       if (job === undefined) {
-        const over = changed.get(id);
+        const over = changed.get(id) ?? this.#ended.get(id);
         if (over !== undefined) followed.push(over);
         for (const jobs of [changed, this.#living, this.#ended]) jobs?.delete(id);
         // A schedd that was set up anew counts from the beginning: this one has the number of another.
@@ -92,8 +95,8 @@ export class KnownJobs {
         continue;
       }
       const ad = applyEvent(job.ad, event);
-      // The log tells of an end only when nothing of the job lives.
-      if (ad !== job.ad) changed.set(id, { ...job, ad, queued: job.queued && !hasEnded(ad) });
+      // What the log tells of is in the queue, until its end.
+      if (ad !== job.ad) changed.set(id, { ...job, ad, queued: !hasEnded(ad) });
     }
     for (const [id, job] of this.#living === undefined ? [] : fresh) {
       // It may have begun, and ended, before its submission was answered.
@@ -103,9 +106,8 @@ export class KnownJobs {
       changed.set(id, { ...job, ad: { ...job.ad, ...ad }, queued: !hasEnded(ad) });
     }
     for (const [id, job] of changed) {
-      this.#living?.delete(id);
-      if (hasEnded(job.ad)) this.#ended.set(id, job);
-      else this.#living?.set(id, job);
+      for (const jobs of [this.#living, this.#ended]) jobs?.delete(id);
+      (hasEnded(job.ad) ? this.#ended : this.#living)?.set(id, job);
     }
     const all = [...followed, ...changed.values()];
     if (all.length > 0) this.#told = true;
@@ -114,7 +116,7 @@ export class KnownJobs {
 
   /**
    * Takes in a query.
-   * @param ours jobs that live by it
+   * @param ours jobs that live by it, whatever the log said of them
    * @param left those that had been living, and are not in the queue any more
    * @param queued ids of all that are in the queue
    */
@@ -128,7 +130,7 @@ export class KnownJobs {
     this.#suspects = new Set([...left, ...others]);
     this.#living = new Map(ours);
     for (const id of ours.keys()) this.#forget(id);
-    for (const id of this.#ended.keys()) if (!queued.has(id)) this.#ended.delete(id);
+    for (const id of this.#ended.keys()) if (!queued.has(id) || ours.has(id)) this.#ended.delete(id);
   }
 
   #remember(id: string, ad: JobAd): void {

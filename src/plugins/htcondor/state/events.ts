@@ -80,12 +80,20 @@ export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
   'reconnect-failed': { number: 24, seen: 'could not be connected again: `JobStatus` 1', apply: waiting },
 };
 
-/** Ended states are not left again: a log that is read twice, or out of order, changes nothing. Pure. */
+/** Whether the ad is that of a job that was completed or removed. */
+export const hasEnded = ({ JobStatus }: JobAd): boolean => JobStatus === 3 || JobStatus === 4;
+
+/**
+ * Ended states are not left again, so that a log that is read twice, or out of order, changes nothing; but for a start that is later than the end:
+ * a job whose shadow or schedd broke behind that word is run again. Pure.
+ */
 export function applyEvent(ad: JobAd, event: JobEvent): JobAd {
-  if (ad.JobStatus === 3 || ad.JobStatus === 4) return ad;
-  const apply = eventRows[event.kind]?.apply as Apply<Kind> | undefined;
   const at = event.time === undefined ? undefined : Math.floor(event.time / 1000);
-  return apply?.(ad, event, at) ?? ad;
+  const ended = hasEnded(ad);
+  const isAgain = ended && event.kind === 'execute' && (at ?? 0) > (ad.EnteredCurrentStatus ?? Infinity);
+  if (ended && !isAgain) return ad;
+  const apply = eventRows[event.kind]?.apply as Apply<Kind> | undefined;
+  return apply?.(isAgain ? withoutEnd(ad) : ad, event, at) ?? ad;
 }
 
 function entered(ad: JobAd, JobStatus: number, at: number | undefined): JobAd {

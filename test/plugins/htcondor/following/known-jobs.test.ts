@@ -112,8 +112,10 @@ describe('jobs that are followed by queries and by a log', () => {
       expect(tell([event('submit', 0, 10), event('terminated', 0, 20)]).at(-1)?.ad.JobStatus).to.equal(4);
       expect(tell([event('submit', 0, 10), event('execute', 0, 15)])).to.deep.equal([]);
       expect(known.endOf('1.0')?.workerId).to.equal(100);
-      known.apply([event('submit', 0, 40)], none);
+      const before = known.apply([event('submit', 0, 40)], none);
       expect(known.endOf('1.0')).to.equal(undefined);
+      // The queue cannot agree with that end any more: the number is that of another job.
+      expect(before.map(({ workerId, ad }) => [workerId, ad.JobStatus])).to.deep.equal([[100, 4]]);
       const fresh = new Map([['1.0', { ...job(0, { JobStatus: 1 }), workerId: 7 }]]);
       const [seen, ...rest] = known.apply([event('execute', 0, 50)], fresh);
       expect([seen?.workerId, seen?.ad.JobStatus, seen?.queued, rest]).to.deep.equal([7, 2, true, []]);
@@ -149,7 +151,10 @@ describe('jobs that are followed by queries and by a log', () => {
         const log: JobEvent[] = [];
         const shown = new Map<number, JobAd>();
         let [read, time] = [0, 0];
+        /** Of these the queue has shown that they are over: nothing comes after that. */
+        const gone = new Set<number>();
         const happen = (kind: Kind, proc: number) => {
+          if (gone.has(proc) || (isOver(truth.get(proc)) && kind !== 'execute')) return;
           const one = event(kind, proc, ++time);
           log.push(one);
           truth.set(proc, applyEvent(truth.get(proc) ?? {}, one));
@@ -159,7 +164,9 @@ describe('jobs that are followed by queries and by a log', () => {
           shown.set(proc, ad);
         };
         const readOn = () => {
-          known.apply(log.slice(read), none).forEach(show);
+          // An end is no verdict before the queue agrees.
+          for (const one of known.apply(log.slice(read), none))
+            if (known.endOf(idOf(one.id.proc)) !== one) show(one);
           read = log.length;
         };
         const query = () => {
@@ -168,6 +175,8 @@ describe('jobs that are followed by queries and by a log', () => {
           const left = [...(known.living ?? [])].filter(([id]) => !queued.has(id));
           living.forEach(show);
           for (const [, { id }] of left) show(job(id.proc, truth.get(id.proc) ?? {}));
+          for (const [id, one] of known.ended) if (!queued.has(id)) show(one);
+          for (const [proc, ad] of truth) if (isOver(ad)) gone.add(proc);
           known.see(
             queued,
             left.map(([id]) => id),
@@ -182,6 +191,7 @@ describe('jobs that are followed by queries and by a log', () => {
           else happen(one.kind, one.proc);
         }
         readOn();
+        query();
         for (const [proc, ad] of truth)
           expect(shown.get(proc)?.JobStatus, String(proc)).to.equal(ad.JobStatus);
       }),

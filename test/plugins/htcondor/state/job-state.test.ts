@@ -314,11 +314,17 @@ describe('events of a job log', () => {
     });
   }
 
-  it('end a job once, whatever comes after', () => {
-    const ended = after(['execute'], ['terminated', { end: { exitCode: 0 } }]);
-    expect(seen(ended)).to.equal('finished completed');
-    expect(applyEvent(ended, event('execute'))).to.equal(ended);
-    expect(applyEvent(ended, event('aborted'))).to.equal(ended);
+  it('end a job once, whatever comes after, but for a later start', () => {
+    const ended = after(['execute'], ['terminated', { end: { exitCode: 3 } }]);
+    expect(seen(ended)).to.equal('failed completed exit-status');
+    for (const kind of ['aborted', 'held', 'evicted'] as const)
+      expect(applyEvent(ended, event(kind))).to.equal(ended);
+    const endedAt = 1000 * (ended.EnteredCurrentStatus ?? 0);
+    expect(applyEvent(ended, event('execute', {}, endedAt)), 'the log is read again').to.equal(ended);
+    const again = applyEvent(ended, event('execute', {}, endedAt + 1000));
+    expect(stateOf(1, again, now, { ...options, queued: true })?.observation.status).to.equal('running');
+    const end = applyEvent(again, event('terminated', { end: { exitCode: 0 } }));
+    expect(seen(end)).to.equal('finished completed');
   });
 
   it('count a start once, though the schedd told of it before', () => {
