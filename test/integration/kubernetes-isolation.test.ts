@@ -150,6 +150,8 @@ describe('on Kubernetes one daemon', () => {
       site.start();
       const before = await until('it can be asked', async () => (await site.workers()).length);
       await until('it goes on after all of this', async () => (await site.workers()).length > before + 5);
+      // On a slow machine a look may come between two short pilots.
+      await until('Jobs of both queues were seen', () => Object.keys(limits).every((name) => most.has(name)));
     } finally {
       watching.abort();
       await watch;
