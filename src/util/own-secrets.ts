@@ -179,7 +179,8 @@ export function rememberArguments(args: readonly string[]): void {
 
 /**
  * The same for the variables of a program that are secret by their names, and for the logins of URLs: of its proxy, for example. What reads as a
- * path, an address or a word is the name of something, and would be hidden wherever it is said: `IMAGE_PULL_SECRET=atlas-registry`.
+ * path, an address or words is the name of something, and would be hidden wherever it is said: `IMAGE_PULL_SECRET=atlas-registry`. Words that are
+ * called a password are one.
  */
 export function rememberEnvironment(environment: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value = ''] of Object.entries(environment))

@@ -11,6 +11,7 @@ import {
   factsFromOutside,
   fromOutside,
   jsonWithoutOwn,
+  rememberArguments,
   rememberEnvironment,
   rememberSecret,
   withoutOwn,
@@ -189,6 +190,34 @@ describe('hole 3: a secret that comes back from outside', () => {
     rememberEnvironment({ ...names, DB_PASSWORD: 'Xq7-Secret-of-DB' });
     for (const word of Object.values(names)) expect(withoutOwn(`got ${word}`)).to.equal(`got ${word}`);
     expect(withoutOwn('got Xq7-Secret-of-DB')).to.equal('got (hidden)');
+  });
+
+  it('is a variable of the environment whose password begins as a path does, or is words', () => {
+    const passwords = {
+      DB_PASSWORD: '/x7Kq9+abQ2vLm81',
+      A_TOKEN: '/x7Kq9abQ2vLm8/1tY0ab+c==',
+      API_KEY: '/+x7Kq9bQ2v/9bQ2vLm8',
+      VAULT_PASSPHRASE: 'correct-horse-battery',
+      C_PASS: 'some.words_of-mine',
+      B_SECRET: '{x7Kq9abQ2vLm8}!',
+      D_PWD: 'file-of_x7Kq9abQ2',
+    };
+    rememberEnvironment(passwords);
+    for (const [name, word] of Object.entries(passwords))
+      expect(withoutOwn(`got ${word}`), name).to.equal('got (hidden)');
+  });
+
+  it('is an argument of a program whose password begins as a path does, or is words', () => {
+    rememberArguments([
+      '--password',
+      '/y7Kq9+abQ2vLm81',
+      '--passphrase=other-horse-battery',
+      '--token',
+      '/run/a-token',
+    ]);
+    for (const word of ['/y7Kq9+abQ2vLm81', 'other-horse-battery'])
+      expect(withoutOwn(`got ${word}`)).to.equal('got (hidden)');
+    expect(withoutOwn('got /run/a-token')).to.equal('got /run/a-token');
   });
 
   it('is hidden in JSON that stays JSON: in names, texts and numbers', () => {
