@@ -49,7 +49,7 @@ export function htcondorStatesPage(): string {
     '## Events',
     '',
     "If thresher also reads a log of job events, an event changes the job's known ad, and the tables above judge the ad.",
-    'After event 5 or 9 the ad changes no more, but for a later start (event 1). Other events than these change nothing.',
+    'After event 5 or 9 the ad changes no more, but for a later start (event 1), and where the shadow or the schedd broke behind it (7, 24). Other events than these change nothing.',
     '',
     'Events 5 and 9 end no worker by themselves: HTCondor runs a job again whose shadow or schedd broke behind them. They count as soon as a',
     'question to the queue that began after they were read agrees: the job is not there any more (how it ended is what the log said), or',

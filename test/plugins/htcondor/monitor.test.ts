@@ -331,6 +331,19 @@ describe('the monitor of HTCondor', () => {
       expect(contradictions()).to.deep.equal([]);
     });
 
+    it('has one removed whose shadow broke behind its end, though it leaves soon after', async () => {
+      writeFileSync(path, terminated(0));
+      queue = [job(0, { JobStatus: 1, LastJobStatus: 2 }), job(1, { JobStatus: 2 })];
+      await look();
+      const broken = terminated(0) + `007 (7.0.000) ${at('20:00:00')} Shadow exception!\n\tgone\n...\n`;
+      writeFileSync(path, broken);
+      await look();
+      writeFileSync(path, broken + aborted(0, '20:01:00'));
+      [seen, queue] = [[], [job(1, { JobStatus: 2 })]];
+      await look();
+      expect(seen).to.deep.equal(['1 cancelled htcondor-removed', '2 running ']);
+    });
+
     it('asks by one condor_q for all that ended, long before the next look, and asks no history', async () => {
       await begin();
       writeFileSync(path, terminated(0) + aborted(1));

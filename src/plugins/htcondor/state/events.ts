@@ -84,16 +84,24 @@ export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
 export const hasEnded = ({ JobStatus }: JobAd): boolean => JobStatus === 3 || JobStatus === 4;
 
 /**
- * Ended states are not left again, so that a log that is read twice, or out of order, changes nothing; but for a start that is later than the end:
- * a job whose shadow or schedd broke behind that word is run again. Pure.
+ * Events that say behind an end that it does not count: the shadow or the schedd broke before the end was in the queue, and the job is run again.
+ * Such a start is later than the end; a shadow may break in the same second.
  */
+const earliestAfterEnd: { readonly [K in Kind]?: number } = {
+  execute: 1,
+  'shadow-exception': 0,
+  'reconnect-failed': 0,
+};
+
+/** Ended states are left only for what breaks an end, so that a log that is read twice, or out of order, changes nothing. Pure. */
 export function applyEvent(ad: JobAd, event: JobEvent): JobAd {
   const at = event.time === undefined ? undefined : Math.floor(event.time / 1000);
   const ended = hasEnded(ad);
-  const isAgain = ended && event.kind === 'execute' && (at ?? 0) > (ad.EnteredCurrentStatus ?? Infinity);
+  const isAgain =
+    (at ?? -Infinity) - (ad.EnteredCurrentStatus ?? Infinity) >= (earliestAfterEnd[event.kind] ?? Infinity);
   if (ended && !isAgain) return ad;
   const apply = eventRows[event.kind]?.apply as Apply<Kind> | undefined;
-  return apply?.(isAgain ? withoutEnd(ad) : ad, event, at) ?? ad;
+  return apply?.(ended ? withoutEnd(ad) : ad, event, at) ?? ad;
 }
 
 function entered(ad: JobAd, JobStatus: number, at: number | undefined): JobAd {

@@ -327,6 +327,19 @@ describe('events of a job log', () => {
     expect(seen(end)).to.equal('finished completed');
   });
 
+  for (const kind of ['shadow-exception', 'reconnect-failed'] as const)
+    it(`end no job whose shadow or schedd broke behind that word (${kind}): the next end counts`, () => {
+      const ended = after(['execute'], ['terminated', { end: { exitCode: 0 } }]);
+      const endedAt = 1000 * (ended.EnteredCurrentStatus ?? 0);
+      expect(applyEvent(ended, event(kind, {}, endedAt - 1000)), 'the log is read again').to.equal(ended);
+      const waiting = applyEvent(ended, event(kind, {}, endedAt));
+      expect(stateOf(1, waiting, now, { ...options, queued: true })?.observation.status).to.equal('idle');
+      expect(waiting).not.to.have.property('ExitCode');
+      expect(seen(applyEvent(waiting, event('aborted', {}, endedAt + 1000)))).to.equal(
+        'cancelled removed htcondor-removed',
+      );
+    });
+
   it('count a start once, though the schedd told of it before', () => {
     const ad = { JobStatus: 2, JobStartDate: s - 50, JobCurrentStartDate: s - 50, NumJobStarts: 1 };
     expect(applyEvent(ad, event('execute', {}, now - 50_000)).NumJobStarts).to.equal(1);
