@@ -28,6 +28,7 @@ import { type Job, jobOf } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
 import { type JobState, givenUpReason, stateOf } from './state/job-state.ts';
+import { hasEnded } from './state/events.ts';
 import { isRemoved, removalReasonOf } from './state/removals.ts';
 
 /** The monitor options of a job's queue; options that only look, and give up no job, where no queue of that name is known. */
@@ -51,6 +52,8 @@ const mostOfHistory = 20_000;
 const logInterval = 200;
 /** So long after the log told of an end the schedd may take to write that into its queue, ms. */
 const mostLag = 300_000;
+/** So long the queue may say that such a job runs before the history, which says how it ended, is asked, ms. */
+const usualLag = 10_000;
 /** The queue is asked whether it agrees with ends of the log: the shortest pause between two questions, ms, and the longest part of the time. */
 const [agreeInterval, agreeShare] = [500, 0.2];
 /** Ends that are asked about at once, so that the log is read on meanwhile. */
@@ -121,6 +124,7 @@ export class HTCondorMonitor implements Monitor {
           daemon.log.warn('how far logs of job events were read is not kept', { ...toReason(error) });
         });
       } catch (error) {
+        this.#doubtOfOther();
         // Ends that were read wait for the queue to agree, so that they have to be read again after a restart.
         if (!isOver(signal)) sink.trouble(toReason(error));
         soon = true;
@@ -171,7 +175,8 @@ export class HTCondorMonitor implements Monitor {
       const open = workers.filter(({ workerId }) => !results.has(workerId));
       for (const { workerId } of open) results.set(workerId, { kind: 'unknown', error: toReason(error) });
       // A history that cannot be asked keeps no end from counting of which the log has told, where the queue agrees.
-      const ended = open.flatMap((worker) => this.#endedByLog(worker) ?? []);
+      const told = open.flatMap((worker) => this.#endedByLog(worker) ?? []);
+      const ended = told.filter(({ id }) => !this.#parts.schedd.jobs.isDoubtful(jobIdText(id)));
       for (const job of await this.#byQueue(ended, signal).catch(() => [])) {
         const observation = this.#stateOf(job)?.observation;
         if (observation !== undefined)
@@ -204,6 +209,11 @@ export class HTCondorMonitor implements Monitor {
         if (schedd.jobs.endOf(id) === job) {
           this.#unsure.set(id, daemon.clock.monotonic());
           this.#agreePause = agreeInterval;
+          continue;
+        }
+        // Its number is that of another job: the queue cannot agree any more.
+        if (hasEnded(job.ad)) {
+          if (job.workerId !== undefined) sink.gone(job.workerId);
           continue;
         }
         const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
@@ -241,17 +251,17 @@ export class HTCondorMonitor implements Monitor {
     await this.#removeFurther(queued, inQueueNow, signal);
     const before = living && new Map([...fresh, ...living]);
     const left = before && [...before].filter(([id]) => !inQueueNow.has(id) && !schedd.jobs.endOf(id));
-    const ended = await this.#ended(
-      left?.map(([, job]) => job),
-      signal,
-    );
-    // Of those the log has told how they ended.
+    // Of these the log has told how they ended.
     const over = [...schedd.jobs.ended].flatMap(([id, job]) =>
       this.#unsure.has(id) && !inQueueNow.has(id) ? [job] : [],
     );
+    const isDoubtful = ({ id }: Job) => schedd.jobs.isDoubtful(jobIdText(id));
+    const doubtful = over.filter(isDoubtful);
+    const sure = over.filter((job) => !isDoubtful(job));
+    const ended = await this.#ended(left && [...left.map(([, job]) => job), ...doubtful], signal);
     // If a worker has two jobs, the one in the queue counts here, and the last of these.
     const jobs = new Map<number, Job>();
-    for (const job of [...[...ended, ...over].toSorted(older), ...queued.toSorted(older)])
+    for (const job of [...[...doubtful, ...ended, ...sure].toSorted(older), ...queued.toSorted(older)])
       if (job.workerId !== undefined && !wasNeverWhole(job)) {
         const other = jobs.get(job.workerId);
         // One that leaves the queue meanwhile may be in the history, too.
@@ -274,6 +284,7 @@ export class HTCondorMonitor implements Monitor {
       if (isFinal(observation.status)) this.#unsure.delete(id);
       else if (schedd.jobs.endOf(id) !== undefined) {
         // The log was quicker: it has ended, and HTCondor is about to write that down. Or it has not.
+        this.#doubt(job, begun);
         if (isRemoved(job.ad) || begun - (this.#unsure.get(id) ?? -Infinity) < mostLag) {
           this.#tell(sink, observation);
           continue;
@@ -311,7 +322,7 @@ export class HTCondorMonitor implements Monitor {
   /**
    * Asks whether the queue agrees with ends that the log told, by one `condor_q` for 500 of them. What it does not agree with is asked for again,
    * with longer and longer pauses, and then left to the looks.
-   * @returns whether the schedd gave no answer: a look has to say so
+   * @returns whether a look has to say it: the schedd gave no answer, or the history knows more than the log
    */
   async #askForEnds(sink: ObservationSink, signal: AbortSignal): Promise<boolean> {
     const { schedd, daemon } = this.#parts;
@@ -322,20 +333,29 @@ export class HTCondorMonitor implements Monitor {
       .flatMap(([id, job]) => (begun - (this.#unsure.get(id) ?? -Infinity) < mostLag ? [job] : []))
       .slice(0, mostAsked);
     if (ended.length === 0) return false;
-    let failed = false;
+    let soon = false;
     try {
       for (const job of await this.#byQueue(ended, signal)) {
         const id = jobIdText(job.id);
+        if (!job.queued && schedd.jobs.isDoubtful(id)) {
+          soon = true;
+          continue;
+        }
         const isNone = wasNeverWhole(job);
         const state = isNone ? undefined : this.#stateOf(job);
         if (isNone || (state !== undefined && isFinal(state.observation.status))) this.#unsure.delete(id);
         // An ad in the queue of which nothing can be read says nothing against the end.
-        if (state === undefined || !isFinal(state.observation.status)) continue;
+        if (state === undefined) continue;
+        if (!isFinal(state.observation.status)) {
+          this.#doubt(job, begun);
+          continue;
+        }
         this.#tell(sink, this.#judged(job, state.observation));
         this.#countEnded(job, state.observation.status);
       }
     } catch {
-      failed = true;
+      this.#doubtOfOther();
+      soon = true;
     }
     const now = clock.monotonic();
     this.#agreeAt = now + Math.max(this.#agreePause, (now - begun) * (1 / agreeShare - 1));
@@ -343,7 +363,23 @@ export class HTCondorMonitor implements Monitor {
       2 * this.#agreePause,
       Math.max(agreeInterval, 1000 * this.#options.pollInterval),
     );
-    return failed;
+    return soon;
+  }
+
+  /** @param job as it lives in the queue, though the log told its end @param begun when the queue was asked, monotonic ms */
+  #doubt({ id, ad }: Job, begun: number): void {
+    const { jobs } = this.#parts.schedd;
+    const name = jobIdText(id);
+    // A shadow writes the end of a job that runs or brings back its output; the schedd that of one it has marked as removed.
+    const usual = jobs.endOf(name)?.ad.JobStatus === 3 ? [3] : [2, 6];
+    const isLate = begun - (this.#unsure.get(name) ?? -Infinity) >= usualLag;
+    if (isLate || !usual.includes(ad.JobStatus ?? 0)) jobs.doubt(name);
+  }
+
+  /** Ends that were read while the schedd has another queue may be those of other jobs. */
+  #doubtOfOther(): void {
+    const { jobs, jobQueue } = this.#parts.schedd;
+    if (jobQueue.isOther) for (const id of this.#unsure.keys()) jobs.doubt(id);
   }
 
   /** Jobs that ended by the log, as the queue has them now; one that is not there any more as it ended by the log. @throws HTCondorError, ThresherError */

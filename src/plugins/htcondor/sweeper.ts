@@ -112,8 +112,11 @@ export class HTCondorSweeper implements Sweeper {
     await schedd.submits.endEarlier(signal);
     const all = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
     // A removed job may run until it has left the queue. It is left out where it is no worker's, or where nothing of it runs: nothing is left to do then.
-    const mayRun = (job: Job) =>
-      job.identity !== undefined && !wasNeverWhole(job) && !schedd.jobs.endOf(jobIdText(job.id));
+    const mayRun = (job: Job) => {
+      const id = jobIdText(job.id);
+      const isOver = schedd.jobs.endOf(id) !== undefined && !schedd.jobs.isDoubtful(id);
+      return job.identity !== undefined && !wasNeverWhole(job) && !isOver;
+    };
     const jobs = all.filter((job) => job.ad.JobStatus !== removed || mayRun(job));
     const now = daemon.clock.now();
     const { others } = await schedd.owners.part(jobs, signal);

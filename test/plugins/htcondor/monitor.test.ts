@@ -331,17 +331,84 @@ describe('the monitor of HTCondor', () => {
       expect(contradictions()).to.deep.equal([]);
     });
 
-    it('has one removed whose shadow broke behind its end, though it leaves soon after', async () => {
-      writeFileSync(path, terminated(0));
+    /** The history tells how it ended where something speaks against what the log told. */
+    const otherwise = () => [job(0, { JobStatus: removed, LastJobStatus: 2, RemoveReason: 'via condor_rm' })];
+    const record = (number: string, hour: string, text: string) =>
+      `${number} (7.0.000) ${at(hour)} ${text}\n...\n`;
+    const left = async () => {
+      [seen, queue, asked] = [[], [job(1, { JobStatus: 2 })], []];
+      await look();
+      return seen.toSorted();
+    };
+
+    for (const [what, number, text] of [
+      ['was evicted', '004', 'Job was evicted.\n\t(0) CPU times'],
+      ['lost its shadow', '007', 'Shadow exception!\n\tgone'],
+      ['was suspended', '010', 'Job was suspended.'],
+      ['was held', '012', 'Job was held.\n\tby hand\n\tCode 1 Subcode 0'],
+      ['could not be reached again', '024', 'Job reconnection failed\n\tgone'],
+      ['ended again', '005', 'Job terminated.\n\t(1) Normal termination (return value 3)'],
+    ] as const)
+      it(`asks the history how one ended that ${what} behind its end, by the log`, async () => {
+        writeFileSync(path, terminated(0) + record(number, '20:01:00', text) + aborted(0, '20:02:00'));
+        ended = otherwise();
+        expect(await left()).to.deep.equal(['1 cancelled htcondor-removed', '2 running ']);
+        expect(asked).to.include('history');
+      });
+
+    for (const [what, ads] of [
+      ['waits', [{ JobStatus: 1, LastJobStatus: 2 }]],
+      ['runs on for longer than usual', [{ JobStatus: 2 }, { JobStatus: 2 }]],
+      ['is being removed', [{ JobStatus: removed, LastJobStatus: 2 }]],
+    ] as const)
+      it(`asks the history how one ended that ${what} by the queue, though the log told its end`, async () => {
+        writeFileSync(path, terminated(0));
+        for (const ad of ads) {
+          queue = [job(0, ad), job(1, { JobStatus: 2 })];
+          await look();
+          await clock.advance(20_000);
+        }
+        ended = otherwise();
+        expect(await left()).to.deep.equal(['1 cancelled htcondor-removed', '2 running ']);
+      });
+
+    it('takes the end of the log where something speaks against it, and no history knows the job', async () => {
+      writeFileSync(path, aborted(0) + record('007', '20:00:01', 'Shadow exception!\n\tgone'));
+      expect(await left()).to.deep.equal(['1 cancelled htcondor-removed', '2 running ']);
+    });
+
+    it('looks at once where the queue has no more a job against whose end something speaks', async () => {
+      await begin();
       queue = [job(0, { JobStatus: 1, LastJobStatus: 2 }), job(1, { JobStatus: 2 })];
+      writeFileSync(path, terminated(0));
+      await passUntil('it was asked about', () => asked.some((one) => one.includes('ClusterId == 7')));
+      [queue, ended] = [[job(1, { JobStatus: 2 })], otherwise()];
+      await passUntil('the history has told', () => seen.some((one) => one.startsWith('1 cancelled')));
+      expect(seen).not.to.include('1 finished ');
+    });
+
+    it('ends no job by the log whose number was given again: it is looked up', async () => {
+      for (const end of [terminated(0), aborted(0)]) {
+        const text = end + record('000', '20:00:01', 'Job submitted from host: <192.0.2.4:9618>');
+        writeFileSync(path, text);
+        seen = [];
+        await look();
+        expect(seen).to.deep.equal(['1 gone', '1 running ', '2 running ']);
+        expect(await checked()).to.equal('running');
+      }
+    });
+
+    it('takes no end for that of its job that a schedd with another queue may have written', async () => {
+      birth++;
+      queue = [];
+      writeFileSync(path, terminated(0, '20:00:00', 7));
       await look();
-      const broken = terminated(0) + `007 (7.0.000) ${at('20:00:00')} Shadow exception!\n\tgone\n...\n`;
-      writeFileSync(path, broken);
+      expect([seen, troubles.length]).to.deep.equal([[], 1]);
+      birth--;
+      queue = [job(0, { JobStatus: 2 }), job(1, { JobStatus: 2 })];
       await look();
-      writeFileSync(path, broken + aborted(0, '20:01:00'));
-      [seen, queue] = [[], [job(1, { JobStatus: 2 })]];
-      await look();
-      expect(seen).to.deep.equal(['1 cancelled htcondor-removed', '2 running ']);
+      ended = [job(0, { JobStatus: 4, ExitBySignal: false, ExitCode: 0, CompletionDate: seconds() })];
+      expect(await left()).to.deep.equal(['1 finished ', '2 running ']);
     });
 
     it('asks by one condor_q for all that ended, long before the next look, and asks no history', async () => {

@@ -1,7 +1,7 @@
 import { jobIdText } from '../../../clients/htcondor/classad.ts';
 import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
 import type { Job } from '../marks.ts';
-import { applyEvent, hasEnded } from '../state/events.ts';
+import { applyEvent, hasEnded, isBehindEnd } from '../state/events.ts';
 import type { JobAd } from '../state/types.ts';
 
 /**
@@ -37,6 +37,8 @@ export class KnownJobs {
   #living: Map<string, Job> | undefined;
   /** Ended by the log, which may be quicker than the queue, and may be wrong. */
   readonly #ended = new Map<string, Job>();
+  /** Of these: those against whose end something speaks. */
+  readonly #doubtful = new WeakSet<Job>();
   /** By the log alone: jobs of others, and ours before the submitter has told that they are ours. */
   readonly #others = new Map<string, JobAd>();
   /** Characters of their texts. */
@@ -66,6 +68,18 @@ export class KnownJobs {
     return this.#ended.get(id);
   }
 
+  /** From now on this end of the log is one only where no history tells another. */
+  doubt(id: string): void {
+    const job = this.#ended.get(id);
+    if (job !== undefined) this.#doubtful.add(job);
+  }
+
+  /** Whether something speaks against this end: the queue, what the log says behind it, or that it may be of another queue. */
+  isDoubtful(id: string): boolean {
+    const job = this.#ended.get(id);
+    return job !== undefined && this.#doubtful.has(job);
+  }
+
   /** The ad that the log made of a job that no query has shown. */
   adOf(id: string): JobAd | undefined {
     return this.#others.get(id);
@@ -74,7 +88,7 @@ export class KnownJobs {
   /**
    * Takes in what the log said.
    * @param fresh jobs that were submitted since the last query
-   * @returns those that are not as they were.
+   * @returns those that are not as they were; and those that ended, and whose number was given again.
    */
   apply(events: readonly JobEvent[], fresh: ReadonlyMap<string, Job>): readonly Job[] {
     const changed = new Map<string, Job>();
@@ -95,6 +109,7 @@ export class KnownJobs {
         continue;
       }
       const ad = applyEvent(job.ad, event);
+      if (ad === job.ad && isBehindEnd(ad, event)) this.#doubtful.add(job);
       // What the log tells of is in the queue, until its end.
       if (ad !== job.ad) changed.set(id, { ...job, ad, queued: !hasEnded(ad) });
     }

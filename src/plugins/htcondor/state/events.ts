@@ -84,24 +84,27 @@ export const eventRows: { readonly [K in Kind]?: EventRow<K> } = {
 export const hasEnded = ({ JobStatus }: JobAd): boolean => JobStatus === 3 || JobStatus === 4;
 
 /**
- * Events that say behind an end that it does not count: the shadow or the schedd broke before the end was in the queue, and the job is run again.
- * Such a start is later than the end; a shadow may break in the same second.
+ * Ended states are not left again, so that a log that is read twice, or out of order, changes nothing; but for a start that is later than the end:
+ * a job whose shadow or schedd broke behind that word is run again. Pure.
  */
-const earliestAfterEnd: { readonly [K in Kind]?: number } = {
-  execute: 1,
-  'shadow-exception': 0,
-  'reconnect-failed': 0,
-};
-
-/** Ended states are left only for what breaks an end, so that a log that is read twice, or out of order, changes nothing. Pure. */
 export function applyEvent(ad: JobAd, event: JobEvent): JobAd {
-  const at = event.time === undefined ? undefined : Math.floor(event.time / 1000);
-  const ended = hasEnded(ad);
-  const isAgain =
-    (at ?? -Infinity) - (ad.EnteredCurrentStatus ?? Infinity) >= (earliestAfterEnd[event.kind] ?? Infinity);
-  if (ended && !isAgain) return ad;
+  const isAgain = event.kind === 'execute' && isBehindEnd(ad, event);
+  if (hasEnded(ad) && !isAgain) return ad;
   const apply = eventRows[event.kind]?.apply as Apply<Kind> | undefined;
-  return apply?.(ended ? withoutEnd(ad) : ad, event, at) ?? ad;
+  return apply?.(isAgain ? withoutEnd(ad) : ad, event, secondsOf(event)) ?? ad;
+}
+
+/** What comes in the same second as the end tells of something before it; but a shadow breaks, or cannot be connected again, once. */
+const breaks: ReadonlySet<Kind> = new Set(['shadow-exception', 'reconnect-failed']);
+
+/** Whether the log tells of a job after it has told of its end, and so makes the end doubtful. */
+export function isBehindEnd(ad: JobAd, event: JobEvent): boolean {
+  const behind = (secondsOf(event) ?? -Infinity) - (ad.EnteredCurrentStatus ?? Infinity);
+  return hasEnded(ad) && event.kind in eventRows && behind >= (breaks.has(event.kind) ? 0 : 1);
+}
+
+function secondsOf({ time }: JobEvent): number | undefined {
+  return time === undefined ? undefined : Math.floor(time / 1000);
 }
 
 function entered(ad: JobAd, JobStatus: number, at: number | undefined): JobAd {

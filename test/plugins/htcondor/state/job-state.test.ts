@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { applyEvent } from '../../../../src/plugins/htcondor/state/events.ts';
+import { applyEvent, isBehindEnd } from '../../../../src/plugins/htcondor/state/events.ts';
 import {
   givenUpReason,
   keptText,
@@ -327,18 +327,27 @@ describe('events of a job log', () => {
     expect(seen(end)).to.equal('finished completed');
   });
 
-  for (const kind of ['shadow-exception', 'reconnect-failed'] as const)
-    it(`end no job whose shadow or schedd broke behind that word (${kind}): the next end counts`, () => {
-      const ended = after(['execute'], ['terminated', { end: { exitCode: 0 } }]);
-      const endedAt = 1000 * (ended.EnteredCurrentStatus ?? 0);
-      expect(applyEvent(ended, event(kind, {}, endedAt - 1000)), 'the log is read again').to.equal(ended);
-      const waiting = applyEvent(ended, event(kind, {}, endedAt));
-      expect(stateOf(1, waiting, now, { ...options, queued: true })?.observation.status).to.equal('idle');
-      expect(waiting).not.to.have.property('ExitCode');
-      expect(seen(applyEvent(waiting, event('aborted', {}, endedAt + 1000)))).to.equal(
-        'cancelled removed htcondor-removed',
-      );
-    });
+  it('make the end before them doubtful, unless the log is read again', () => {
+    const ended = after(['execute'], ['terminated', { end: { exitCode: 0 } }]);
+    const endedAt = 1000 * (ended.EnteredCurrentStatus ?? 0);
+    const kinds = [
+      'evicted',
+      'terminated',
+      'aborted',
+      'held',
+      'released',
+      'shadow-exception',
+      'reconnect-failed',
+    ] as const;
+    for (const kind of kinds) {
+      expect(applyEvent(ended, event(kind, {}, endedAt + 1000)), kind).to.equal(ended);
+      expect(isBehindEnd(ended, event(kind, {}, endedAt + 1000)), kind).to.equal(true);
+      expect(isBehindEnd(ended, event(kind, {}, endedAt - 1000)), kind).to.equal(false);
+    }
+    expect(isBehindEnd(ended, event('terminated', {}, endedAt))).to.equal(false);
+    expect(isBehindEnd(ended, event('shadow-exception', {}, endedAt))).to.equal(true);
+    expect(isBehindEnd(after(['execute']), event('held', {}, endedAt + 1000))).to.equal(false);
+  });
 
   it('count a start once, though the schedd told of it before', () => {
     const ad = { JobStatus: 2, JobStartDate: s - 50, JobCurrentStartDate: s - 50, NumJobStarts: 1 };
