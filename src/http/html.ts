@@ -1,3 +1,5 @@
+import { withoutOwn } from '../util/own-secrets.ts';
+
 /** Text that is HTML already. Everything else is escaped when it is put into a page. */
 export interface Html {
   readonly html: string;
@@ -28,8 +30,12 @@ const entities: Readonly<Record<string, string>> = {
 
 /** Safe between tags and in quoted attributes. Control codes of terminals are left out: pilots colour their logs. */
 function escape(text: string): string {
-  return text
+  const readable = text
     .replace(/\u001b\[[0-9;?]*[A-Za-z]/g, '')
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
-    .replace(/[&<>"']/g, (character) => entities[character] ?? '');
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
+  // A secret of ours with control codes between its characters is one again without them.
+  return (readable === text ? text : withoutOwn(readable)).replace(
+    /[&<>"']/g,
+    (character) => entities[character] ?? '',
+  );
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { rememberSecret } from '../../src/util/own-secrets.ts';
 import type { FastifyInstance } from 'fastify';
 import { makeApp } from '../../src/http/app.ts';
 import { duration } from '../../src/http/page-layout.ts';
@@ -89,6 +90,20 @@ describe('the pages', () => {
     );
     for (const body of [front, worker]) expect(body).not.to.contain('<script');
     expect(await page('/?queue=%3Cscript%3E')).not.to.contain('<script');
+  });
+
+  it('show no secret of ours that had control codes between its characters', async () => {
+    const secret = 'Zx9kQ2mW7vT4pL8sR1bN6yH3cJ5dF0gA';
+    rememberSecret(secret);
+    served.logs = {
+      async *read() {
+        for (const code of ['\u0001', '\u001b[0m', '\u0085'])
+          yield Buffer.from(`got ${secret.match(/.{4}/g)?.join(code)} back\n`);
+      },
+    };
+    expect(await page('/workers/2')).to.contain(
+      '<pre>got (hidden) back\ngot (hidden) back\ngot (hidden) back\n</pre>',
+    );
   });
 
   it('show with a worker the computing element that it was sent to', async () => {

@@ -35,12 +35,12 @@ const plain = /^[\u0001-\u007f]*$/;
 
 /**
  * A text that a column of this width takes. Databases count characters or bytes, so it is cut by both: by code points, and by
- * bytes of UTF-8. No character is cut in two, and NUL, which PostgreSQL refuses, is left out.
+ * bytes of UTF-8. No character is cut in two, and NUL, which PostgreSQL refuses, becomes a blank.
  */
 export function fit(text: string, width: number): string {
   // Nearly all texts are so, and thousands of them come at once.
   if (text.length <= width && plain.test(text)) return text;
-  const clean = text.replaceAll(/\u0000/g, '').toWellFormed();
+  const clean = text.replaceAll(/\u0000/g, ' ').toWellFormed();
   if (clean.length <= width && encoder.encode(clean).length <= width) return clean;
   const room = width - more.length;
   let bytes = 0;

@@ -32,6 +32,10 @@ describe('texts for columns of the PanDA server', () => {
     );
   });
 
+  it('keeps what stands around a NUL apart: two pieces of a secret do not become one', () => {
+    expect(fit('Zx9kQ2mW7v\u0000T4pL8sR1bN', 80)).to.equal('Zx9kQ2mW7v T4pL8sR1bN');
+  });
+
   it('cuts the texts of a record that have a width, and nothing else', () => {
     const fields = { a: 'x'.repeat(20), b: 'x'.repeat(20), n: 123_456 };
     expect(fitAll(fields, { a: 10, n: 3 })).to.deep.equal({ ...fields, a: 'xxxxxxx...' });
