@@ -116,6 +116,21 @@ describe('payloads of HTCondor', () => {
         expect(output).to.equal('one two $HOME of the payload\na file');
       });
 
+      it('get no leave to set attributes of their jobs while they run, as pilots have it', async () => {
+        begin(kind);
+        // What condor_chirp speaks to is named there.
+        const submitter = backend.submitter('ls -A "$_CONDOR_SCRATCH_DIR"', context);
+        const all = [start({ env: { OF: 'a third party' } }), start()];
+        await accepted(submitter, all);
+        const seen = follow();
+        await until('they have ended', () => all.every((worker) => hasEnded(seen, worker)));
+        if (kind === 'remote') await clientOf(pool, kind).transferData(backend.space.mine, signal);
+        const listed = all.map(({ workerId }) =>
+          readFileSync(join(backend.space.directory, `out.${workerId}`), 'utf8').includes('.chirp.config'),
+        );
+        expect(listed).to.deep.equal([false, true]);
+      });
+
       it('share a cluster with the others of their group, and with no other worker', async () => {
         begin(kind);
         const submitter = backend.submitter('exec sleep 1000', context);

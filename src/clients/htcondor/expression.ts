@@ -50,6 +50,8 @@ const ofMachines = /^(machine|name|arch|devicename|opsys\w*|cuda\w*|gpus_\w+)$/i
  * `TransferSocket` is where such a key counts.
  */
 const keepsPrivate = /^((child|paired)?claimid\w*|transferkey|transfersocket|capability)$|^_condor/i;
+/** A job may set these while it runs (`condor_chirp`), to expressions that no bound was asked for. Jobs of third parties get no leave for it. */
+const setByJobs = /^chirp/i;
 /** Characters of a pattern. */
 const longestPattern = 100;
 /** Alternatives of a pattern. */
@@ -152,6 +154,8 @@ function measured(expression: string, ofGpus = false): number | string {
     if ((kind === 'operator' && !isScope) || /^(is|isnt)$/i.test(text)) operators++;
     if (kind === 'word' && keepsPrivate.test(text) && !isGpuProperty(text, tokens, index, ofGpus))
       return `it names ${shown(text)}, which HTCondor keeps from users; name another attribute`;
+    if (kind === 'word' && setByJobs.test(text))
+      return `it names ${shown(text)}, which a job may set itself while it runs; name another attribute`;
     const isTheirs = isTarget(tokens, index) && /^(rank|requirements)$/i.test(text);
     if (kind === 'word' && (isTheirs || ofTheirOwn.test(text))) operators += costOfMatch;
     if (kind === 'word' && next?.text === '(') {

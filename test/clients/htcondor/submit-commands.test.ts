@@ -271,6 +271,11 @@ describe('commands of a submit description that a third party writes', () => {
       'a text of texts': ['+WantOS = strcat(WantOS, "a")', /it calls "strcat"/],
       'an expression in a text': ['rank = eval("Rank")', /it calls "eval"/],
       'the key of its slot': ['periodic_hold_reason = ClaimId', /it names "ClaimId", which HTCondor keeps/],
+      'what a job sets while it runs': [
+        'periodic_hold_reason = ChirpWhy',
+        /it names "ChirpWhy", which a job may set/,
+      ],
+      'the same of a machine': ['rank = TARGET.chirpB34', /it names "chirpB34"/],
       'the size of that key': ['periodic_hold_subcode = size(MY.claimidlist)', /it names "claimidlist"/],
       'the key of a machine': ['rank = TARGET.Capability =?= "x"', /it names "Capability"/],
       'the key of its files': ['+WantOS = {TransferKey}', /it names "TransferKey"/],

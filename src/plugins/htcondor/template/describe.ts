@@ -110,10 +110,17 @@ export function describeBatch(
     ...rows.lines,
     // Last, so that nothing in the template can say otherwise.
     ...marksOf(options),
+    ...(described.some(({ payload }) => payload !== undefined) ? [ofThirdParty] : []),
     ...rows.queue,
   ].join('\n');
   return { description, workers: described, rejected };
 }
+
+/**
+ * HTCondor lets a running job set attributes `Chirp...` of its ad to any expression, of any size and of what HTCondor keeps from users. Source: the
+ * starter's `condor_chirp`; `WantDelayedUpdates` is true by default.
+ */
+const ofThirdParty = '+WantDelayedUpdates = False';
 
 /** Commands whose value is the image that a job runs in. */
 const isImage = /^(container|docker)_?image$|^(\+|my\.)singularityimage$/i;

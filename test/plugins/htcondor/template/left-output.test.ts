@@ -46,6 +46,13 @@ describe('a submit description of a worker that says what it leaves', () => {
       expect(commands(usual, output, 'log')).to.deep.equal(['/state/outputs/7.log']);
     });
 
+  it('gives the job of a third party no leave to set attributes while it runs, whatever the template says', () => {
+    const key = '+WantDelayedUpdates';
+    expect(commands(`${usual}${key} = True\n`, false, key).at(-1)).to.equal('False');
+    const pilots = describeBatch(templateOf(usual), [workerOf(7)], batchOptions('/logs'));
+    expect(pilots.description).not.to.contain(key);
+  });
+
   it('has them also where nothing else is in the payload, so that its job needs no bundle', () => {
     const config = submitterConfig({ logDir: '/logs' });
     const worker: WorkerToStart = { ...workerOf(7), payload: { output: false } };
