@@ -65,6 +65,9 @@ const harmlessValue =
 /** What begins as a path, and with a word of all kinds of characters: a password in base64, that begins with "/" once in 64 times. */
 const randomPath = /^\.{0,2}\/(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[\w+]{10,}\//;
 
+/** A path of words as names of files are. */
+const plainPath = /^\.{0,2}\/(?:[A-Z]?[a-z\d]*(?:[._/-]+|$))*$/;
+
 export function isSecretName(name: string): boolean {
   return !harmlessNames.has(name) && nameRules.some(({ atEnd }) => atEnd.test(name));
 }
@@ -239,7 +242,8 @@ export function withoutSecrets(key: string, value: unknown): unknown {
 
 /** Whether a value is secret by its name: `PASSWORD` of `hunter2`, and not of the path of a file. */
 export function isSecret(name: string, value: string): boolean {
-  return isSecretName(name) && (!harmlessValue.test(value) || randomPath.test(value));
+  const isRandom = randomPath.test(value) && !plainPath.test(value);
+  return isSecretName(name) && (isRandom || !harmlessValue.test(value));
 }
 
 /** `["--password", "x"]`: the option that an item of a command line is the value of. */
@@ -274,21 +278,21 @@ function valueIn(item: string): string | undefined {
   return value.replace(/^(bearer|basic|token)\s+(?=\S)/i, '');
 }
 
-/** A path of small letters, as names of files are; no password in base64 that begins with "/". */
-const plainPath = /^\.{0,2}\/[a-z\d._/-]*$/;
 /** What names a way to log in, or a Secret: `oidc-browser`. */
 const plainWords = /^[a-z]+([-_./][a-z]+)*$/;
-const otherNames = /^(\.{1,2}\/|file:|[a-z][a-z+.-]*:\/\/|\{(\{|[a-z_.]+\}))/i;
+const otherNames = /^(\.{1,2}\/|file:|[a-z][\w+.-]*:\/\/|\{\{|\{[\w .-]+\}(?=[/._-]|$))/i;
 const passwordName = /(passwd|password|passphrase|pass|pwd)$/i;
 
 /**
  * Whether a value would be hidden wherever it is said: paths, addresses, templates and words that name a way to log in are said in many messages.
- * A password may be words with signs between them (`correct-horse-battery`): there the name tells.
+ * A password may be words with signs between them (`correct-horse-battery`) or begin as a path does: there the name tells.
  */
 export function isSecretArgument(name: string, value: string): boolean {
-  const isPhrase = passwordName.test(name) && !value.includes('/');
-  const isPlain = plainPath.test(value) || otherNames.test(value) || (plainWords.test(value) && !isPhrase);
-  return isSecret(name, value) && !isPlain;
+  const bare = unquoted(value);
+  const isPassword = passwordName.test(name);
+  const isPhrase = isPassword && !bare.includes('/');
+  if (plainPath.test(bare) || otherNames.test(bare) || (plainWords.test(bare) && !isPhrase)) return false;
+  return isSecret(name, bare) || (isPassword && isSecretName(name) && bare.startsWith('/'));
 }
 
 function unquoted(word: string): string {

@@ -186,6 +186,11 @@ describe('hole 3: a secret that comes back from outside', () => {
       TOK_TOKEN: 'tokens/panda_token',
       PILOT_TOKEN: '/pilot.token',
       X_PASSWORD: 'file:/run/secrets/pw',
+      Y_PASSWORD: '/Pilot.password1',
+      A_TOKEN: '/Production2024/pilot.token',
+      B_TOKEN: 's3://bucket/a-token.jwt',
+      C_TOKEN: '{pandaQueue2-token}',
+      D_TOKEN: '{site-name}/a.token',
     };
     rememberEnvironment({ ...names, DB_PASSWORD: 'Xq7-Secret-of-DB' });
     for (const word of Object.values(names)) expect(withoutOwn(`got ${word}`)).to.equal(`got ${word}`);
@@ -201,6 +206,8 @@ describe('hole 3: a secret that comes back from outside', () => {
       C_PASS: 'some.words_of-mine',
       B_SECRET: '{x7Kq9abQ2vLm8}!',
       D_PWD: 'file-of_x7Kq9abQ2',
+      E_PASSWORD: '/kQz/9x7Kq+abQ2vLm81',
+      F_PASSWORD: '"/z7Kq9abQ2vLm8/1tY0ab"',
     };
     rememberEnvironment(passwords);
     for (const [name, word] of Object.entries(passwords))
