@@ -98,7 +98,7 @@ describe('the pages', () => {
     served.logs = {
       async *read() {
         for (const code of ['\u0001', '\u001b[0m', '\u0085'])
-          yield Buffer.from(`got ${secret.match(/.{4}/g)?.join(code)} back\n`);
+          yield Buffer.from(`got ${secret.replaceAll(/.{4}/g, (four) => four + code)} back\n`);
       },
     };
     expect(await page('/workers/2')).to.contain(

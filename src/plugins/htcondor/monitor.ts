@@ -59,6 +59,9 @@ const [agreeInterval, agreeShare] = [500, 0.2];
 /** Ends that are asked about at once, so that the log is read on meanwhile. */
 const mostAsked = 2000;
 
+/** Workers that are kept whose number was given again. */
+const mostFollowed = 10_000;
+
 const defaults = defaultsOf(HTCondorMonitorConfig);
 
 /**
@@ -75,6 +78,10 @@ export class HTCondorMonitor implements Monitor {
   /** When the queue may be asked about them again, monotonic ms, and the pause after that, ms. */
   #agreeAt = -Infinity;
   #agreePause = agreeInterval;
+  /** Not before then, where ends are read meanwhile. */
+  #agreeSoonest = -Infinity;
+  /** Workers whose job has a number that was given again, the last of them. */
+  readonly #numberGone = new Set<number>();
   /** By `cluster.proc`: those in the queue of which the log was told that they live on behind their ends. */
   readonly #toldAlive = new Set<string>();
   /** By `cluster.proc`: those that the log named while they were late. */
@@ -209,11 +216,12 @@ export class HTCondorMonitor implements Monitor {
         if (schedd.jobs.endOf(id) === job) {
           this.#unsure.set(id, daemon.clock.monotonic());
           this.#agreePause = agreeInterval;
+          this.#agreeAt = Math.min(this.#agreeAt, this.#agreeSoonest);
           continue;
         }
         // Its number is that of another job: the queue cannot agree any more.
         if (hasEnded(job.ad)) {
-          if (job.workerId !== undefined) sink.gone(job.workerId);
+          if (job.workerId !== undefined) this.#followed(job.workerId, sink);
           continue;
         }
         const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
@@ -256,12 +264,19 @@ export class HTCondorMonitor implements Monitor {
       this.#unsure.has(id) && !inQueueNow.has(id) ? [job] : [],
     );
     const isDoubtful = ({ id }: Job) => schedd.jobs.isDoubtful(jobIdText(id));
-    const doubtful = over.filter(isDoubtful);
     const sure = over.filter((job) => !isDoubtful(job));
-    const ended = await this.#ended(left && [...left.map(([, job]) => job), ...doubtful], signal);
+    const ended = await this.#ended(
+      left?.map(([, job]) => job),
+      signal,
+    );
+    const doubtful = over.filter(isDoubtful);
+    const otherwise = left === undefined ? [] : await this.#otherwise(doubtful, signal);
+    // What the history does not tell now is asked for at the next look.
+    const open = otherwise === undefined ? doubtful.map(({ id }) => jobIdText(id)) : [];
+    const settled = [...(otherwise === undefined ? [] : [...doubtful, ...otherwise]), ...ended, ...sure];
     // If a worker has two jobs, the one in the queue counts here, and the last of these.
     const jobs = new Map<number, Job>();
-    for (const job of [...[...doubtful, ...ended, ...sure].toSorted(older), ...queued.toSorted(older)])
+    for (const job of [...settled.toSorted(older), ...queued.toSorted(older)])
       if (job.workerId !== undefined && !wasNeverWhole(job)) {
         const other = jobs.get(job.workerId);
         // One that leaves the queue meanwhile may be in the history, too.
@@ -313,7 +328,7 @@ export class HTCondorMonitor implements Monitor {
     for (const [id, { workerId }] of alive) if (gaveUp.has(workerId ?? 0)) alive.delete(id);
     for (const id of fresh.keys()) schedd.fresh.delete(id);
     const gone = left?.map(([id]) => id) ?? [];
-    schedd.jobs.see(alive, gone, inQueueNow);
+    schedd.jobs.see(alive, gone, new Set([...inQueueNow, ...open]));
     for (const id of this.#unsure.keys()) if (!schedd.jobs.ended.has(id)) this.#unsure.delete(id);
     await dropLeftOver(bundled, all, schedd, daemon.log);
     sink.complete();
@@ -331,7 +346,8 @@ export class HTCondorMonitor implements Monitor {
     if (begun < this.#agreeAt) return false;
     const ended = [...schedd.jobs.ended]
       .flatMap(([id, job]) => (begun - (this.#unsure.get(id) ?? -Infinity) < mostLag ? [job] : []))
-      .slice(0, mostAsked);
+      // The last ones: what the queue does not agree with for long is left to the looks.
+      .slice(-mostAsked);
     if (ended.length === 0) return false;
     let soon = false;
     try {
@@ -358,7 +374,9 @@ export class HTCondorMonitor implements Monitor {
       soon = true;
     }
     const now = clock.monotonic();
-    this.#agreeAt = now + Math.max(this.#agreePause, (now - begun) * (1 / agreeShare - 1));
+    const rest = (now - begun) * (1 / agreeShare - 1);
+    this.#agreeSoonest = now + Math.max(agreeInterval, rest);
+    this.#agreeAt = now + Math.max(this.#agreePause, rest);
     this.#agreePause = Math.min(
       2 * this.#agreePause,
       Math.max(agreeInterval, 1000 * this.#options.pollInterval),
@@ -481,13 +499,22 @@ export class HTCondorMonitor implements Monitor {
     return verdict?.workerId === workerId ? verdict : undefined;
   }
 
+  /** Nothing more that the log says of its number is about its job: it is looked up. */
+  #followed(workerId: number, sink: ObservationSink): void {
+    sink.gone(workerId);
+    this.#numberGone.add(workerId);
+    const [oldest] = this.#numberGone;
+    if (this.#numberGone.size > mostFollowed && oldest !== undefined) this.#numberGone.delete(oldest);
+  }
+
   /** A job whose end the log told, though the schedd has forgotten it. */
   #endedByLog({ workerId, queue, configId, handle }: Worker): Job | undefined {
     const { jobs } = this.#parts.schedd;
     const id = handle && parseJobId(handle.batchID);
-    if (id === undefined) return undefined;
+    if (id === undefined || this.#numberGone.has(workerId)) return undefined;
     const known = jobs.endOf(jobIdText(id));
-    if (known !== undefined) return { ...known, workerId };
+    if (known !== undefined)
+      return (known.workerId ?? workerId) === workerId ? { ...known, workerId } : undefined;
     const ad = jobs.adOf(jobIdText(id));
     if (ad?.JobStatus !== 3 && ad?.JobStatus !== 4) return undefined;
     const unknown = { owner: undefined, ce: undefined, queuedAt: undefined, identity: undefined };
@@ -517,6 +544,21 @@ export class HTCondorMonitor implements Monitor {
     for (const some of portions(left))
       jobs.push(...(await ask(`${schedd.mine} && (${whereJobs(some.map(({ id }) => id))})`, some.length)));
     return jobs;
+  }
+
+  /** How doubtful jobs ended by the history; undefined if it cannot be asked, by which the look is about all others. */
+  async #otherwise(doubtful: readonly Job[], signal: AbortSignal): Promise<readonly Job[] | undefined> {
+    const { schedd, daemon } = this.#parts;
+    try {
+      return await this.#ended(doubtful, signal);
+    } catch (error) {
+      const facts = { submissionHost: schedd.submissionHost, workers: doubtful.length, ...toReason(error) };
+      daemon.log.warn(
+        'the history could not be asked how jobs ended whose end in the log is doubtful',
+        facts,
+      );
+      return undefined;
+    }
   }
 
   /** Removes the jobs of workers that are given up. @returns what is true of them after that. */

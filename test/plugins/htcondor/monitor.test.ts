@@ -37,6 +37,7 @@ describe('the monitor of HTCondor', () => {
   /** Constraints with which the queue was asked, and whether it answers. */
   let asked: string[];
   let isAway: boolean;
+  let isHistoryAway: boolean;
   let monitor: HTCondorMonitor;
   let schedd: HTCondorSchedd;
   let directory: string;
@@ -51,7 +52,8 @@ describe('the monitor of HTCondor', () => {
     birth = 1_700_000_000;
     log = recordingLog();
     [queue, ended, acted, reasons, troubles, seen, isRefused] = [[], [], [], [], [], [], false];
-    [asked, isAway] = [[], false];
+    [asked, isAway, isHistoryAway] = [[], false, false];
+    const away = () => new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
     directory = temporaryDirectory();
     const context = { ...pluginContext({ clock, log, stateDir: directory }) };
     const host = { ...context, share: <T>(_: string, make: () => T) => make() };
@@ -59,15 +61,18 @@ describe('the monitor of HTCondor', () => {
     Object.assign(schedd.client, {
       queueAs: async (read: (ad: object) => unknown, constraint: string) => {
         asked.push(constraint);
-        if (isAway)
-          throw new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
+        if (isAway) throw away();
         return queue.map(read);
       },
       history: async () => {
         asked.push('history');
+        if (isHistoryAway) throw away();
         return ended;
       },
-      historyAs: async (read: (ad: object) => unknown) => ended.map(read),
+      historyAs: async (read: (ad: object) => unknown) => {
+        if (isHistoryAway) throw away();
+        return ended.map(read);
+      },
       whoAmI: async () => 'pilot@pool.test',
       jobQueue: async () => {
         if (birth > 0) return { birth, started: 1 };
@@ -375,6 +380,38 @@ describe('the monitor of HTCondor', () => {
     it('takes the end of the log where something speaks against it, and no history knows the job', async () => {
       writeFileSync(path, aborted(0) + record('007', '20:00:01', 'Shadow exception!\n\tgone'));
       expect(await left()).to.deep.equal(['1 cancelled htcondor-removed', '2 running ']);
+    });
+
+    it('goes on with all others while the history cannot say how a doubtful one ended', async () => {
+      writeFileSync(path, terminated(0) + record('007', '20:00:01', 'Shadow exception!\n\tgone'));
+      isHistoryAway = true;
+      expect([await left(), troubles, await checked()]).to.deep.equal([['2 running '], [], 'unknown']);
+      expect(await left()).to.deep.equal(['2 running ']);
+      [isHistoryAway, ended] = [false, otherwise()];
+      expect(await left()).to.deep.equal(['1 cancelled htcondor-removed', '2 running ']);
+    });
+
+    it('asks the history also of one whose submission was told after what the log has of it', async () => {
+      const record = (number: string, hour: string, text: string) =>
+        `${number} (7.2.000) ${at(hour)} ${text}\n...\n`;
+      const text =
+        record('000', '20:00:00', 'Job submitted from host: <192.0.2.4:9618>') + terminated(2, '20:01:00');
+      writeFileSync(path, text + record('007', '20:01:01', 'Shadow exception!\n\tgone'));
+      await look();
+      const fresh = jobOf(job(2, { JobStatus: 1 }), true);
+      if (fresh === undefined) throw new Error('no job');
+      schedd.fresh.set('7.2', fresh);
+      ended = [job(2, { JobStatus: removed, LastJobStatus: 2, RemoveReason: 'via condor_rm' })];
+      seen = [];
+      await look();
+      expect(seen).to.include('3 cancelled htcondor-removed');
+    });
+
+    it('gives no worker the end of another one, whose job has the number of its own', async () => {
+      const again = record('000', '20:00:01', 'Job submitted from host: <192.0.2.4:9618>');
+      writeFileSync(path, terminated(0) + again + terminated(0, '20:01:00', 7));
+      expect(await left()).to.deep.equal(['1 gone', '2 running ']);
+      expect(await checked()).to.equal('absent');
     });
 
     it('looks at once where the queue has no more a job against whose end something speaks', async () => {

@@ -37,8 +37,8 @@ export class KnownJobs {
   #living: Map<string, Job> | undefined;
   /** Ended by the log, which may be quicker than the queue, and may be wrong. */
   readonly #ended = new Map<string, Job>();
-  /** Of these: those against whose end something speaks. */
-  readonly #doubtful = new WeakSet<Job>();
+  /** Ads of jobs, also of those that the log alone knows, against whose end something speaks. */
+  readonly #doubtful = new WeakSet<JobAd>();
   /** By the log alone: jobs of others, and ours before the submitter has told that they are ours. */
   readonly #others = new Map<string, JobAd>();
   /** Characters of their texts. */
@@ -71,13 +71,13 @@ export class KnownJobs {
   /** From now on this end of the log is one only where no history tells another. */
   doubt(id: string): void {
     const job = this.#ended.get(id);
-    if (job !== undefined) this.#doubtful.add(job);
+    if (job !== undefined) this.#doubtful.add(job.ad);
   }
 
   /** Whether something speaks against this end: the queue, what the log says behind it, or that it may be of another queue. */
   isDoubtful(id: string): boolean {
-    const job = this.#ended.get(id);
-    return job !== undefined && this.#doubtful.has(job);
+    const ad = this.#ended.get(id)?.ad ?? this.#others.get(id);
+    return ad !== undefined && this.#doubtful.has(ad);
   }
 
   /** The ad that the log made of a job that no query has shown. */
@@ -105,11 +105,10 @@ export class KnownJobs {
         for (const jobs of [changed, this.#living, this.#ended]) jobs?.delete(id);
         // A schedd that was set up anew counts from the beginning: this one has the number of another.
         const before = event.kind === 'submit' ? undefined : this.#others.get(id);
-        this.#remember(id, applyEvent(before ?? {}, event));
+        this.#remember(id, this.#applied(before ?? {}, event));
         continue;
       }
-      const ad = applyEvent(job.ad, event);
-      if (ad === job.ad && isBehindEnd(ad, event)) this.#doubtful.add(job);
+      const ad = this.#applied(job.ad, event);
       // What the log tells of is in the queue, until its end.
       if (ad !== job.ad) changed.set(id, { ...job, ad, queued: !hasEnded(ad) });
     }
@@ -118,7 +117,9 @@ export class KnownJobs {
       const ad = this.#others.get(id);
       if (ad === undefined) continue;
       this.#forget(id);
-      changed.set(id, { ...job, ad: { ...job.ad, ...ad }, queued: !hasEnded(ad) });
+      const both = { ...job.ad, ...ad };
+      if (this.#doubtful.has(ad)) this.#doubtful.add(both);
+      changed.set(id, { ...job, ad: both, queued: !hasEnded(ad) });
     }
     for (const [id, job] of changed) {
       for (const jobs of [this.#living, this.#ended]) jobs?.delete(id);
@@ -148,6 +149,13 @@ export class KnownJobs {
     for (const id of this.#ended.keys()) if (!queued.has(id) || ours.has(id)) this.#ended.delete(id);
   }
 
+  /** The ad after an event, which may speak against the end that it has. */
+  #applied(before: JobAd, event: JobEvent): JobAd {
+    const ad = applyEvent(before, event);
+    if (ad === before && isBehindEnd(ad, event)) this.#doubtful.add(ad);
+    return ad;
+  }
+
   #remember(id: string, ad: JobAd): void {
     this.#forget(id);
     this.#others.set(id, ad);
@@ -171,7 +179,9 @@ export class KnownJobs {
       const text = textIn(ad);
       if (text === 0) continue;
       this.#text -= text;
-      this.#others.set(id, withoutText(ad));
+      const short = withoutText(ad);
+      if (this.#doubtful.has(ad)) this.#doubtful.add(short);
+      this.#others.set(id, short);
     }
   }
 }
