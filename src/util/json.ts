@@ -16,12 +16,17 @@ export function isDeeper(value: unknown, levels: number): boolean {
  * Counts what begins a value or follows one, also inside of texts.
  */
 export function hasMoreValues(text: string, most: number): boolean {
+  return valuesIn(text, most) > most;
+}
+
+/** How many values a JSON text has, as `hasMoreValues` counts them. @param most counted no further than one beyond this */
+export function valuesIn(text: string, most: number): number {
   let found = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if ((code === comma || code === list || code === object) && ++found > most) return true;
+    if ((code === comma || code === list || code === object) && ++found > most) break;
   }
-  return false;
+  return found;
 }
 
 const [comma, list, object] = [0x2c, 0x5b, 0x7b] as const;

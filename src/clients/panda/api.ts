@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import { wrongInAnswer } from '../../util/schema.ts';
-import { isDeeper, isObject } from '../../util/json.ts';
+import { isDeeper, isObject, valuesIn } from '../../util/json.ts';
 import Type from '../../util/type.ts';
 import { highestForeignId } from '../../worker/identity.ts';
 import type { PandaCall, PandaClient } from './client.ts';
@@ -135,7 +135,7 @@ export class PandaApi {
     const call: PandaCall = { method: 'POST', path: 'harvester/acquire_commands', body };
     const outcome = await this.#ask(call, Things, signal);
     if (outcome.kind === 'failed') return outcome;
-    const commands = outcome.data.slice(0, most).map(commandOf);
+    const commands = withinBounds(outcome.data.slice(0, most).map(commandOf));
     const more = outcome.data.length - commands.length;
     if (more === 0) return { kind: 'ok', data: commands };
     const wrong = `${more} commands came beyond the ${most} that were asked for`;
@@ -285,6 +285,24 @@ function commandOf(given: unknown): PandaCommand {
   const head = { command_id: number, command: name.slice(0, longestCommand) };
   if (wrong !== undefined) return { ...head, wrong };
   return { ...head, params, ...(time !== undefined && { creation_date: time }) };
+}
+
+/**
+ * Parameters may come as a text of JSON, and an escaped comma of it is none of the answer: all texts together have no more values than an answer.
+ * One that goes beyond is refused, and those behind it have what it would have taken.
+ */
+function withinBounds(commands: readonly PandaCommand[]): readonly PandaCommand[] {
+  let left = usualBounds.values;
+  return commands.map((given) => {
+    const { params, ...head } = given;
+    const values = typeof params === 'string' ? valuesIn(params, left) : 0;
+    if (values > left) {
+      const wrong = `its parameters, with those of the commands before it, have more than ${usualBounds.values} values`;
+      return { ...head, wrong };
+    }
+    left -= values;
+    return given;
+  });
 }
 
 const typesCall: PandaCall = { method: 'GET', path: 'metaconfig/get_resource_types' };

@@ -54,6 +54,8 @@ interface Outcome {
   readonly text: string;
   /** Nothing was done: no queue here serves this site. */
   readonly stranger?: string;
+  /** Nothing was done: no worker is meant. */
+  readonly meetsNone?: boolean;
 }
 
 /** Takes the commands of the server, stores them before anything else, acknowledges them, and carries each out once. */
@@ -93,19 +95,21 @@ export class CommandRunner {
     health.note('commands', outcome);
     if (outcome.kind === 'failed') return false;
     const taken = this.#parts.clock.now();
-    const commands = this.#notDone(outcome.data).map((command) => ({ ...command, taken }));
+    const commands = await this.#notDone(outcome.data.map((command) => ({ ...command, taken })));
     if (commands.length > 0)
       await memory.change((kept) => ({ ...kept, commands: [...kept.commands, ...commands] }));
     this.#unacknowledged = [...this.#unacknowledged, ...idsOf(outcome.data)].slice(-mostUnacknowledged);
     await this.#acknowledge(signal);
     const useful = await this.#carryOut(commands, desk, signal);
-    // A server that always has commands that none can read, or the same again, or for sites of others, or many orders of one site, is asked no sooner for that.
+    // A server that always has commands that none can read, or the same again, or for sites of others, or for workers that nobody has, or many orders of one
+    // site, is asked no sooner for that.
     return outcome.data.length >= atOnce && useful * 2 >= atOnce;
   }
 
   /** The server gives a command once, but the same may be answered twice on the way. */
-  #notDone(given: readonly PandaCommand[]): readonly PandaCommand[] {
+  async #notDone<Given extends PandaCommand>(given: readonly Given[]): Promise<Given[]> {
     const { memory } = this.#parts;
+    await this.#readAll([...memory.commands, ...given]);
     const known = Map.groupBy(
       [...memory.done, ...memory.kills, ...memory.commands.map(keyOf)],
       (key) => key.split('@')[0] ?? '',
@@ -117,6 +121,17 @@ export class CommandRunner {
       known.set(`${command.command_id}`, [...same, key]);
       return !same.some((one) => isSame(one, key));
     });
+  }
+
+  /** Each of many takes its time: others have their turn between two of them. */
+  async #readAll(commands: readonly PandaCommand[]): Promise<ReadonlyMap<PandaCommand, ServerCommand>> {
+    const giveWay = givingWay(this.#parts.clock);
+    const read = new Map<PandaCommand, ServerCommand>();
+    for (const given of commands) {
+      await giveWay();
+      read.set(given, meantBy(given));
+    }
+    return read;
   }
 
   async #acknowledge(signal: AbortSignal): Promise<void> {
@@ -139,7 +154,7 @@ export class CommandRunner {
     madeUntil: (command: LinkMemory['commands'][number]) => number = () => Infinity,
   ): Promise<number> {
     const { memory, log, clock } = this.#parts;
-    const read = new Map(commands.map((given) => [given, readCommand(given)]));
+    const read = await this.#readAll(commands);
     const replaced = replacedIn(read);
     const giveWay = givingWay(clock);
     let useful = 0;
@@ -174,10 +189,10 @@ export class CommandRunner {
             signal,
           );
       if (done === undefined) continue;
-      const { text: outcome, stranger } = done;
+      const { text: outcome, stranger, meetsNone = false } = done;
       over.push(given);
       if (!isReplaced && meant.kind !== 'unknown' && stranger === undefined) {
-        useful++;
+        if (!meetsNone) useful++;
         await writeDown();
       }
       const facts = { id, command: fromOutside(command), outcome };
@@ -267,11 +282,11 @@ export class CommandRunner {
         return { text: `no queue with runMode slave here serves ${site}`, stranger: command.site };
       }
       case 'kill':
-        return { text: await killed(command.filter, desk, host, { meantUntil, now: clock.now() }) };
+        return killed(command.filter, desk, host, { meantUntil, now: clock.now() });
       case 'kill-ids': {
         const ids = new Set(command.workerIds);
         const meant = (await desk.living()).filter(({ worker }) => ids.has(worker.workerId ?? 0));
-        return { text: await end(desk, meant, 'the PanDA server counts its pilot as ended') };
+        return end(desk, meant, 'the PanDA server counts its pilot as ended');
       }
       case 'activate': {
         const ids = new Set(command.workerIds);
@@ -283,7 +298,7 @@ export class CommandRunner {
           if (signal.aborted) throw error;
           return { text: `the reports failed: ${messageOf(error)}` };
         }
-        return { text: `${meant.length} workers reported again` };
+        return { text: `${meant.length} workers reported again`, meetsNone: meant.length === 0 };
       }
       case 'report-statistics': {
         const { site } = command;
@@ -318,10 +333,12 @@ async function killed(
   desk: Desk,
   host: string,
   { meantUntil, now }: { readonly meantUntil: MeantUntil; readonly now: number },
-): Promise<string> {
+): Promise<Outcome> {
   const empty = emptyKeysOf(filter);
-  if (empty.length > 0)
-    return `no worker is meant: ${empty.join(', ')} is an empty list or absent ("ALL" means all)`;
+  if (empty.length > 0) {
+    const text = `no worker is meant: ${empty.join(', ')} is an empty list or absent ("ALL" means all)`;
+    return { text, meetsNone: true };
+  }
   // Read afresh: those that are pending, those of removed queues, and those whose news still wait are among them.
   const fitting = (await desk.living()).filter((news) => isMeant(news, filter, host));
   // A clock that ran ahead wrote times from the future, and was set right since: no worker was made after now.
@@ -336,7 +353,8 @@ async function killed(
   const unknown = adopted === 0 ? '' : `; of ${adopted} it is known only that they were adopted later`;
   const behind =
     unsure === 0 ? '' : `; ${unsure} may be older, since the server's clock shows an earlier time`;
-  return `${outcome}, and ${spared.length} others that fit are spared: they are younger than the command${unknown}${behind}`;
+  const text = `${outcome.text}, and ${spared.length} others that fit are spared: they are younger than the command${unknown}${behind}`;
+  return { ...outcome, text };
 }
 
 /** When a worker was made at the latest, ms UTC. An adopted one was there before, and the start that its backend names, if any, says so. */
@@ -401,7 +419,7 @@ function keyOf(given: PandaCommand): string {
 
 /** What a command that ends workers means: the same may be written in several ways. */
 function meaningOf(given: PandaCommand): unknown {
-  const meant = readCommand(given);
+  const meant = meantBy(given);
   if (meant.kind === 'kill-ids') return [meant.kind, [...new Set(meant.workerIds)].sort((a, b) => a - b)];
   if (meant.kind !== 'kill') return undefined;
   const values = Object.entries(meant.filter).map(([key, value]) => [
@@ -411,7 +429,16 @@ function meaningOf(given: PandaCommand): unknown {
   return [meant.kind, ...values.sort()];
 }
 
-/** The parameters of one may have a megabyte. */
+/** The parameters of one may have a megabyte: it is read once. */
+function meantBy(given: PandaCommand): ServerCommand {
+  const known = readings.get(given);
+  if (known !== undefined) return known;
+  const meant = readCommand(given);
+  readings.set(given, meant);
+  return meant;
+}
+
+const readings = new WeakMap<PandaCommand, ServerCommand>();
 const keys = new WeakMap<PandaCommand, string>();
 
 function sumOf(value: unknown): string {
@@ -427,13 +454,13 @@ function isSame(one: string, other: string): boolean {
   return sum === otherSum && (time === otherTime || time === '' || otherTime === '');
 }
 
-async function end(desk: Desk, meant: readonly WorkerNews[], reason: string): Promise<string> {
+async function end(desk: Desk, meant: readonly WorkerNews[], reason: string): Promise<Outcome> {
   if (meant.length > 0)
     await desk.end(
       meant.map(({ origin }) => origin),
       reason,
     );
-  return `${meant.length} workers are asked to end`;
+  return { text: `${meant.length} workers are asked to end`, meetsNone: meant.length === 0 };
 }
 
 /** Whether a failure is one of the command itself, which may fail each time. */

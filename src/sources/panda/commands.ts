@@ -18,7 +18,7 @@ export type ServerCommand =
   | {
       readonly kind: 'set-workers';
       readonly site: string;
-      /** New workers by resource type, of all job types together: the server knows one. */
+      /** New workers by resource type, of all job types together: the server knows one. A name may have a secret. */
       readonly wanted: ReadonlyMap<string, number>;
       /** ms UTC, the server's clock; undefined where it does not say. */
       readonly createdAt: number | undefined;
@@ -146,9 +146,8 @@ function numbersIn(value: unknown): ReadonlyMap<string, number> | undefined {
       if (typeof count !== 'number' || !Number.isFinite(count)) return undefined;
       if (unnamed.has(type)) continue;
       if (!wanted.has(type)) {
-        // To look for secrets in a name takes its time.
         if (wanted.size + unnamed.size >= mostTypes) return undefined;
-        if (!typeName.test(type) || fromOutside(type) !== type) {
+        if (!typeName.test(type)) {
           unnamed.add(type);
           continue;
         }

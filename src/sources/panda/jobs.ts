@@ -33,6 +33,8 @@ export class ActiveJobs {
   readonly #parts: ActiveJobsParts;
   #counts: SiteAnswer | undefined;
   #statistics: SiteAnswer | undefined;
+  /** By what the last answers say of a site, which may name tens of thousands: passes ask for it, and the status is asked for all the time. */
+  readonly #instances = new WeakMap<object, number>();
   #asksForInstances = false;
   /** Monotonic ms. */
   #dueAt = -Infinity;
@@ -57,7 +59,13 @@ export class ActiveJobs {
    */
   instancesOf(site: string): number | undefined {
     const ofSite = this.#ofSite(this.#statistics, site);
-    return ofSite && new Set(Object.keys(ofSite)).add(this.#parts.harvesterId).size;
+    if (ofSite === undefined) return undefined;
+    const known = this.#instances.get(ofSite);
+    if (known !== undefined) return known;
+    const others = Object.keys(ofSite).length;
+    const instances = Object.hasOwn(ofSite, this.#parts.harvesterId) ? others : others + 1;
+    this.#instances.set(ofSite, instances);
+    return instances;
   }
 
   #ofSite(answer: SiteAnswer | undefined, site: string): Readonly<Record<string, unknown>> | undefined {

@@ -2,6 +2,7 @@ import type { Desk, Log, RequestSeries, SourceQueue, WorkerNews } from '../../pl
 import type { PandaOrder } from '../../plugins/contracts/panda-status.ts';
 import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { Clock } from '../../util/clock.ts';
+import { fromOutside } from '../../util/own-secrets.ts';
 import { isQueued } from '../../worker/status.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import type { ServerCommand } from './commands.ts';
@@ -198,7 +199,7 @@ export class OrderBook {
           commandId: id,
           createdAt,
           takenAt: now,
-          said: Object.fromEntries([...said].slice(0, mostTypes)),
+          said: Object.fromEntries(keptTypes(said)),
           wanted: Object.fromEntries(wanted),
           runs: [...runs],
         },
@@ -239,7 +240,7 @@ export class OrderBook {
     const { clock, log, memory } = this.#parts;
     const known = new Set(memory.types.map(({ resource_name: type }) => type));
     const isKnown = (type: string) => known.size === 0 || known.has(type) || type === neverCounted;
-    const types = [...said].filter(([type, count]) => count > 0 && isKnown(type)).slice(0, mostTypes);
+    const types = keptTypes([...said].filter(([type, count]) => count > 0 && isKnown(type)));
     const sites = new Set(sitesOf(desk.ownQueues().filter(isOrdered)));
     // What is made already, and what no queue makes, takes no room from this one.
     const others = [...memory.orders].reduce(
@@ -250,7 +251,7 @@ export class OrderBook {
     const most = Math.min(mostOfOneOrder, Math.max(mostOfAllOrders - others, share));
     let room = most;
     let alone = mostOfOneOrder;
-    const bounded = new Map<string, number>([...said].slice(0, mostTypes).map(([type]) => [type, 0]));
+    const bounded = new Map<string, number>(keptTypes(said).map(([type]) => [type, 0]));
     for (const [type, count] of types) {
       const own = Math.min(count, mostOfOneType, alone);
       const taken = Math.min(own, room);
@@ -273,7 +274,7 @@ export class OrderBook {
         site,
         wanted: sumOf(said),
         taken: sumOf(bounded),
-        type: cut[0],
+        type: fromOutside(cut[0]),
         most: `${mostOfOneType} of one type and ${mostOfOneOrder} of all, of types that the server has`,
       });
     return bounded;
@@ -289,6 +290,14 @@ export class OrderBook {
     if (uids.length === 0) return;
     for (const news of await desk.find(uids.map((uid) => ({ uid })))) this.heard(news);
   }
+}
+
+/**
+ * As many types as an order keeps, without those whose names show a secret. To look for one in a name takes its time, and a thousand may be named: it is
+ * done for the orders that are taken, and for these types alone.
+ */
+function keptTypes(said: Iterable<readonly [type: string, count: number]>): (readonly [string, number])[] {
+  return [...said].slice(0, mostTypes).filter(([type]) => fromOutside(type) === type);
 }
 
 function sumOf(numbers: ByType): number {

@@ -48,6 +48,38 @@ describe('hole 7: the highest worker id that the PanDA server knows', () => {
   });
 });
 
+describe('hole 8: commands of one answer of the PanDA server whose parameters are texts', () => {
+  it('have no more values together than an answer: one that goes beyond is refused, and those behind it are taken', async () => {
+    const list = (count: number) => `[${Array.from({ length: count }, () => '1').join(',')}]`;
+    const counts = [20_000, 20_000, 9_000, 2_000, 900];
+    const call = async () =>
+      ok(
+        counts.map((count, at) => ({
+          command_id: at + 1,
+          command: 'SYNC_WORKERS_KILL',
+          params: list(count),
+          creation_date: '2026-11-26T08:00:00',
+        })),
+      );
+    const outcome = await new PandaApi({ call }, 'h').acquireCommands(20, signal);
+    const commands = outcome.kind === 'ok' ? outcome.data : [];
+    const wrong = 'its parameters, with those of the commands before it, have more than 30000 values';
+    expect(commands.map((one) => one.wrong ?? typeof one.params)).to.deep.equal([
+      'string',
+      wrong,
+      'string',
+      wrong,
+      'string',
+    ]);
+    expect(commands[1]).to.deep.equal({
+      command_id: 2,
+      command: 'SYNC_WORKERS_KILL',
+      creation_date: '2026-11-26T08:00:00',
+      wrong,
+    });
+  });
+});
+
 describe('hole 8: the resource types of the PanDA server', () => {
   it('are taken without what else an answer has, however deep that is', async () => {
     const type = { resource_name: 'SCORE', mincore: 1, maxcore: 1, minrampercore: 0, maxrampercore: null };

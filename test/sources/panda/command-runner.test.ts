@@ -146,6 +146,7 @@ describe('commands of the PanDA server at work', () => {
   const give = (...commands: readonly (readonly [command: string, params: unknown])[]) => {
     given.push(...commands.map(([command, params], at) => ({ command_id: at + 1, command, params })));
   };
+  const all = { status: 'ALL', computingSite: 'ALL', computingElement: 'ALL', submissionHost: 'ALL' };
   const killed = () => [1, 2, 3, 4].filter((id) => parts.ledger.live.get(id)?.killed === true);
 
   it('are stored before they are acknowledged, and forgotten once they are carried out', async () => {
@@ -188,6 +189,58 @@ describe('commands of the PanDA server at work', () => {
     expect(memory.commands).to.deep.equal([]);
   });
 
+  it('for workers that nobody has bring the next question no sooner, and one that meets a worker counts', async () => {
+    const nobody = { ...all, computingSite: ['ELSEWHERE'] };
+    for (const three of [
+      [1, 2, 3].map(() => ['KILL_WORKERS', nobody] as const),
+      [1, 2, 3].map(() => ['KILL_WORKERS', { ...all, computingSite: [] }] as const),
+      [97, 98, 99].map((id) => ['SYNC_WORKERS_KILL', [id]] as const),
+      [97, 98, 99].map((id) => ['SYNC_WORKERS_ACTIVATE', [id]] as const),
+    ]) {
+      give(...three);
+      expect(await runner.poll(desk, signal), three[0]?.[0]).to.equal(false);
+      expect(memory.commands).to.deep.equal([]);
+    }
+    give(['SYNC_WORKERS_KILL', [2]], ['SYNC_WORKERS_ACTIVATE', [1]], ['KILL_WORKERS', nobody]);
+    expect(await runner.poll(desk, signal)).to.equal(true);
+    expect([killed(), reportedAgain]).to.deep.equal([[2], [1]]);
+  });
+
+  it('hole 8: of one answer are read once each, and others have their turn between two of them', async () => {
+    let passed = 0;
+    const monotonic = parts.clock.monotonic.bind(parts.clock);
+    parts.clock.monotonic = () => monotonic() + passed;
+    let turns = 0;
+    let isOver = false;
+    const turn = () => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    /** The turn of each look at the parameters, by the number of the command; what writes them down looks at none. */
+    const looks = new Map<number, number[]>();
+    given = [1, 2, 3, 4, 5, 6].map((id) => {
+      const params = {
+        get managed() {
+          passed += 30;
+          looks.set(id, [...(looks.get(id) ?? []), turns]);
+          return { SCORE: id };
+        },
+      };
+      Object.defineProperty(params, 'toJSON', { value: () => ({ managed: { SCORE: id } }) });
+      return { command_id: id, command: `SET_N_WORKERS_JOBTYPE:${id % 2 === 0 ? 'S' : 'ELSEWHERE'}`, params };
+    });
+    try {
+      await runner.poll(desk, signal);
+    } finally {
+      isOver = true;
+    }
+    expect([memory.orderOf('S')?.commandId, memory.commands]).to.deep.equal([6, []]);
+    const times = [1, 2, 3, 4, 5, 6].map((id) => looks.get(id) ?? []);
+    expect(times.map((one) => one.length)).to.deep.equal([1, 1, 1, 1, 1, 1]);
+    expect(new Set(times.flat()).size, 'turns in which one was read').to.equal(6);
+  });
+
   it('that a server takes no acknowledgement of are remembered to the number of 500', async () => {
     acknowledging = { ...down, maybeDone: true };
     for (let at = 0; at < 300; at++) {
@@ -218,7 +271,6 @@ describe('commands of the PanDA server at work', () => {
     expect(await runner.poll(desk, signal)).to.equal(false);
   });
 
-  const all = { status: 'ALL', computingSite: 'ALL', computingElement: 'ALL', submissionHost: 'ALL' };
   const kills: readonly (readonly [title: string, filter: object, ids: readonly number[]])[] = [
     ['all workers, those of removed queues and intents among them', all, [1, 2, 3, 4]],
     ['one status; the server takes an intent for submitted', { ...all, status: ['submitted'] }, [2, 3, 4]],

@@ -491,6 +491,29 @@ describe('the link', () => {
         expect(['A', 'B', 'C'].map((site) => jobs.instancesOf(site))).to.deep.equal([3, 2, 1]);
       });
 
+      it('counts those of an answer once, however often a queue asks, and anew with the next answer', async () => {
+        let counts = 0;
+        const listed = (names: readonly string[]) =>
+          new Proxy(Object.fromEntries(names.map((name) => [name, reported])), {
+            ownKeys: (target) => {
+              counts++;
+              return Reflect.ownKeys(target);
+            },
+          });
+        jobs.askForInstances();
+        for (const [names, instances] of [
+          [['h2', 'h3'], 3],
+          [['h1', 'h2'], 2],
+        ] as const) {
+          statistics = { kind: 'ok', data: { A: listed(names) } };
+          await clock.advance(60_000);
+          await jobs.turn(signal);
+          counts = 0;
+          for (let times = 0; times < 5; times++) expect(jobs.instancesOf('A')).to.equal(instances);
+          expect(counts).to.equal(1);
+        }
+      });
+
       it('asks at once when a queue first needs it, and never before', async () => {
         await jobs.turn(signal);
         expect(jobs.instancesOf('A')).to.equal(undefined);

@@ -326,6 +326,15 @@ describe('the orders of the PanDA server', () => {
     expect(cuts[1]?.facts).to.deep.include({ taken: 4, type: 'TYPE0' });
   });
 
+  it('have no type whose name shows a secret, and the log has none of it', async () => {
+    const secret = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
+    await take(1, { [secret]: 3, SCORE: 2 });
+    expect(typesOf()).to.deep.equal(['SCORE', 'SCORE']);
+    expect(orders.orderOf('S')).to.deep.include({ said: { SCORE: 2 }, wanted: { SCORE: 2 }, rest: 2 });
+    expect(JSON.stringify([written, parts.log.lines])).not.to.include('eyJ');
+    expect(parts.log.lines[0]).to.deep.include({ message: 'an order of the PanDA server is cut' });
+  });
+
   describe('of many sites', () => {
     const sites = (count: number) => Array.from({ length: count }, (_, at) => `S${at}`);
     let id = 0;
