@@ -66,7 +66,7 @@ const harmlessValue =
 const randomPath = /^\.{0,2}\/(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[\w+]{10,}\//;
 
 /** A path of words as names of files are. */
-const plainPath = /^\.{0,2}\/(?:[A-Z]?[a-z\d]*(?:[._/-]+|$))*$/;
+const plainPath = /^\.{0,2}\/(?:(?:[A-Z]?[a-z\d]+|[A-Z])?[._/-])*(?:[A-Z]?[a-z\d]+|[A-Z])?$/;
 
 export function isSecretName(name: string): boolean {
   return !harmlessNames.has(name) && nameRules.some(({ atEnd }) => atEnd.test(name));
