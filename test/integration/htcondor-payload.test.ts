@@ -131,6 +131,21 @@ describe('payloads of HTCondor', () => {
         expect(listed).to.deep.equal([false, true]);
       });
 
+      it('bring back no more than the bound of the queue, whatever the job released', async () => {
+        begin(kind);
+        // A file without blocks takes no disk where the job runs, and all of its size where it comes to.
+        const submitter = backend.submitter('truncate -s 50000000 /proc/self/fd/1', context, {
+          max_transfer_output_mb: 10,
+        });
+        const worker = start({ env: { OF: 'a third party' }, submit: { periodic_release: 'true' } });
+        await accepted(submitter, [worker]);
+        const seen = follow();
+        await until('it has ended', () => hasEnded(seen, worker));
+        const last = seen.history.get(worker.workerId)?.at(-1);
+        expect([last?.status, last?.error?.code]).to.deep.equal(['cancelled', 'htcondor-output']);
+        expect(last?.error?.message).to.match(/max(=|imum|.*)10 MB|exceed/i);
+      });
+
       it('share a cluster with the others of their group, and with no other worker', async () => {
         begin(kind);
         const submitter = backend.submitter('exec sleep 1000', context);

@@ -65,7 +65,8 @@ export const HtcJobOptions = Type.Object({
     default: 1000,
     minimum: 1,
     maximum: 1_000_000,
-    description: 'Largest output of one job, MB. thresher keeps nothing of a larger one.',
+    description:
+      'Largest output of one job, MB. thresher keeps nothing of a larger one; `max_transfer_output_mb` of its queue bounds it, too.',
   }),
   maxOutputFiles: Type.Integer({
     default: 10_000,

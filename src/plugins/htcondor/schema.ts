@@ -166,6 +166,12 @@ export const HTCondorSubmitterConfig = Type.Object({
   accounting_group: filled('Accounting group of the jobs, unless the template sets one.'),
   accounting_group_user: filled('User in it.'),
   container_image: filled('Image for universe container, unless the template sets one.'),
+  max_transfer_output_mb: Type.Integer({
+    minimum: 0,
+    default: 2000,
+    description:
+      'What one job of an HTCJob or a Pod may bring back, with its own words, MiB; HTCondor holds one with more (code 33). 0: no bound. The command of that name in the template counts before it. Workers without a payload, as pilots are, have the bound of their template alone.',
+  }),
   customSubmitAttributes: Type.Record(
     Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.]*$' }),
     Type.Union([Type.String({ minLength: 1 }), Type.Number(), Type.Boolean()]),

@@ -132,7 +132,7 @@ function notHeldByABound(statements: readonly Statement[]): string {
   const holds = statements.some(
     (one) => one.kind === 'command' && /^(my\.)?(periodichold|onexithold)$/.test(plainName(one.key)),
   );
-  return `!member(HoldReasonCode, {${holds ? '3, ' : ''}46, 47})`;
+  return `!member(HoldReasonCode, {${holds ? '3, ' : ''}33, 46, 47})`;
 }
 
 /**

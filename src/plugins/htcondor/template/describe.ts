@@ -110,17 +110,27 @@ export function describeBatch(
     ...rows.lines,
     // Last, so that nothing in the template can say otherwise.
     ...marksOf(options),
-    ...(described.some(({ payload }) => payload !== undefined) ? [ofThirdParty] : []),
+    ...(described.some(({ payload }) => payload !== undefined) ? boundsOf(statements, options) : []),
     ...rows.queue,
   ].join('\n');
   return { description, workers: described, rejected };
 }
 
 /**
- * HTCondor lets a running job set attributes `Chirp...` of its ad to any expression, of any size and of what HTCondor keeps from users. Source: the
- * starter's `condor_chirp`; `WantDelayedUpdates` is true by default.
+ * What the job of a third party may not do while it runs. HTCondor lets it set attributes `Chirp...` of its ad to any expression, of any size and of what
+ * HTCondor keeps from users (`condor_chirp`; `WantDelayedUpdates` is true by default). And it brings back files of any size, also such as took no disk on
+ * the machine of the job: a schedd whose disk is full does not start again.
  */
-const ofThirdParty = '+WantDelayedUpdates = False';
+function boundsOf(statements: readonly Statement[], { config }: DescribeOptions): string[] {
+  const most = config.max_transfer_output_mb;
+  const isSaid = statements.some((one) => one.kind === 'command' && transferBound.test(one.key));
+  return [
+    '+WantDelayedUpdates = False',
+    ...(most > 0 && !isSaid ? [`max_transfer_output_mb = ${most}`] : []),
+  ];
+}
+
+const transferBound = /^(max_transfer_output_mb|(\+|my\.)?maxtransferoutputmb)$/i;
 
 /** Commands whose value is the image that a job runs in. */
 const isImage = /^(container|docker)_?image$|^(\+|my\.)singularityimage$/i;

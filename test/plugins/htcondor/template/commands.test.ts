@@ -63,7 +63,7 @@ describe('commands of a payload in a submit description', () => {
       'attributes: {PeriodicHold: A}',
     ])
       expect(last(text, { periodic_release: 'true' }), text).to.equal(
-        'periodic_release = (true) && !member(HoldReasonCode, {3, 46, 47})',
+        'periodic_release = (true) && !member(HoldReasonCode, {3, 33, 46, 47})',
       );
   });
 
@@ -121,13 +121,13 @@ describe('commands of a payload in a submit description', () => {
       expect(last('', key, 'B')).to.equal(`${key} = B`);
     }
     expect(last('', 'periodic_release', 'true')).to.equal(
-      'periodic_release = (true) && !member(HoldReasonCode, {46, 47})',
+      'periodic_release = (true) && !member(HoldReasonCode, {33, 46, 47})',
     );
     expect(last('periodic_hold: A', 'Periodic_Release', 'true')).to.equal(
-      'Periodic_Release = (true) && !member(HoldReasonCode, {3, 46, 47})',
+      'Periodic_Release = (true) && !member(HoldReasonCode, {3, 33, 46, 47})',
     );
     expect(last('periodic_release: A', 'periodic_release', 'B')).to.equal(
-      'periodic_release = (A) || ((B) && !member(HoldReasonCode, {46, 47}))',
+      'periodic_release = (A) || ((B) && !member(HoldReasonCode, {33, 46, 47}))',
     );
     for (const value of ['true) || (true', 'true // ', '"', 'false) // )'])
       expect(() => last('', 'periodic_release', value), value).to.throw(

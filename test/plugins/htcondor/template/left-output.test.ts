@@ -6,8 +6,13 @@ import { workerOf } from '../../../support/samples.ts';
 
 const usual = 'executable = /bin/true\noutput = out.1\nerror = err.1\nlog = log.1\n';
 
-function described(text: string, output: boolean | undefined, path = '/state/outputs/7') {
-  const config = submitterConfig({ logDir: '/logs' });
+function described(
+  text: string,
+  output: boolean | undefined,
+  path = '/state/outputs/7',
+  settings: Readonly<Record<string, unknown>> = {},
+) {
+  const config = submitterConfig({ logDir: '/logs', ...settings });
   const payload = { argv: ['./run.sh'], ...(output !== undefined && { output }) };
   const worker: WorkerToStart = { ...workerOf(7), payload };
   return describeBatch(templateOf(text, undefined, config), [worker], {
@@ -17,8 +22,13 @@ function described(text: string, output: boolean | undefined, path = '/state/out
   });
 }
 
-function commands(text: string, output: boolean | undefined, key: string): string[] {
-  const { description, rejected } = described(text, output);
+function commands(
+  text: string,
+  output: boolean | undefined,
+  key: string,
+  settings: Readonly<Record<string, unknown>> = {},
+): string[] {
+  const { description, rejected } = described(text, output, '/state/outputs/7', settings);
   expect([...rejected]).to.deep.equal([]);
   const begin = `${key} = `;
   return description
@@ -49,6 +59,16 @@ describe('a submit description of a worker that says what it leaves', () => {
   it('gives the job of a third party no leave to set attributes while it runs, whatever the template says', () => {
     const key = '+WantDelayedUpdates';
     expect(commands(`${usual}${key} = True\n`, false, key).at(-1)).to.equal('False');
+    const pilots = describeBatch(templateOf(usual), [workerOf(7)], batchOptions('/logs'));
+    expect(pilots.description).not.to.contain(key);
+  });
+
+  it('bounds what the job of a third party brings back, unless the template does', () => {
+    const key = 'max_transfer_output_mb';
+    expect(commands(usual, false, key)).to.deep.equal(['2000']);
+    expect(commands(`${usual}${key} = 50\n`, false, key)).to.deep.equal(['50']);
+    expect(commands(`${usual}+MaxTransferOutputMB = 50\n`, false, key)).to.deep.equal([]);
+    expect(commands(usual, false, key, { [key]: 0 })).to.deep.equal([]);
     const pilots = describeBatch(templateOf(usual), [workerOf(7)], batchOptions('/logs'));
     expect(pilots.description).not.to.contain(key);
   });
