@@ -142,7 +142,7 @@ describe('payloads of HTCondor', () => {
         const seen = follow();
         await until('it has ended', () => hasEnded(seen, worker));
         const last = seen.history.get(worker.workerId)?.at(-1);
-        expect([last?.status, last?.error?.code]).to.deep.equal(['cancelled', 'htcondor-output']);
+        expect([last?.status, last?.error?.code]).to.deep.equal(['failed', 'htcondor-output']);
         expect(last?.error?.message).to.match(/max(=|imum|.*)10 MB|exceed/i);
       });
 

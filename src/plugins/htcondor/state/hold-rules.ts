@@ -50,6 +50,13 @@ export const holdRules: readonly HoldRule[] = [
     code: 'htcondor-disk',
   },
   {
+    seen: 'more output than `max_transfer_output_mb` (33)',
+    codes: [33],
+    after: 0,
+    status: 'failed',
+    code: 'htcondor-output',
+  },
+  {
     seen: 'more memory than asked for (34 or 21, subcode 102; 34 with none)',
     codes: [34, 21],
     subCodes: [102, 0],
@@ -82,8 +89,8 @@ export const holdRules: readonly HoldRule[] = [
     code: 'htcondor-input',
   },
   {
-    seen: 'output, log or transfer back (7, 9, 12, 22, 33)',
-    codes: [7, 9, 12, 22, 33],
+    seen: 'output, log or transfer back (7, 9, 12, 22)',
+    codes: [7, 9, 12, 22],
     status: 'cancelled',
     code: 'htcondor-output',
   },
