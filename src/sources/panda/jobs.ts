@@ -85,10 +85,11 @@ export class ActiveJobs {
   async turn(signal: AbortSignal): Promise<boolean> {
     const { api, clock, interval } = this.#parts;
     if (clock.monotonic() < this.#dueAt) return false;
+    const counts = await this.#ask('jobs', () => api.activeJobs(signal), signal);
+    // After the jobs: of jobs that came with another instance, this one would else take the whole.
     const statistics = this.#asksForInstances
       ? await this.#ask('worker-statistics', () => api.workerStatistics(signal), signal)
       : undefined;
-    const counts = await this.#ask('jobs', () => api.activeJobs(signal), signal);
     this.#dueAt = clock.monotonic() + interval;
     this.#statistics = statistics ?? this.#statistics;
     this.#counts = counts ?? this.#counts;

@@ -491,6 +491,21 @@ describe('the link', () => {
         expect(['A', 'B', 'C'].map((site) => jobs.instancesOf(site))).to.deep.equal([3, 2, 1]);
       });
 
+      it('knows of an instance that came while it asked as soon as it knows of the jobs', async () => {
+        const api = {
+          activeJobs: async () => {
+            statistics = { kind: 'ok', data: { A: { h2: reported } } };
+            return answer;
+          },
+          resourceTypes: async () => alive,
+          workerStatistics: async () => statistics,
+        };
+        jobs = new ActiveJobs({ api, clock, health, harvesterId: 'h1', interval: 60_000 });
+        jobs.askForInstances();
+        await jobs.turn(signal);
+        expect([jobs.of('A')?.activated, jobs.instancesOf('A')]).to.deep.equal([7, 2]);
+      });
+
       it('counts those of an answer once, however often a queue asks, and anew with the next answer', async () => {
         let counts = 0;
         const listed = (names: readonly string[]) =>
