@@ -175,7 +175,10 @@ done
 cd "$work" || fail "the directory $work cannot be entered"
 # HTCondor ends this script, and so this script ends the program.
 ended=
-env "$@" &
+# A signal of the job to its own group, `kill 0`, reaches programs outside of its image that are in that group, and would end this script.
+set -- env "$@"
+[ -z "$tool" ] || ! command -v setsid >/dev/null || set -- setsid "$@"
+"$@" &
 child=$!
 trap 'ended=yes; kill -TERM "$child" 2>/dev/null' TERM INT HUP
 wait "$child"

@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # Part of the runner of a Pod (run.sh): all that runs around its containers, and the end of what is left of it.
 
-# begin_session PROGRAM...: becomes the program, in a session of its own, by which end_left finds all that it started.
+# begin_session PROGRAM...: becomes the program, in a session of its own, by which end_left finds all that it started. A signal of a
+# container to its own group, `kill 0`, reaches programs outside of it that are in that group, and would end this script.
 begin_session() {
   if has setsid; then exec setsid "$@"; fi
   exec "$@"

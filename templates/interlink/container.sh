@@ -85,8 +85,7 @@ within() {
   done <"$payload/e$il_number"
   # A name may look like an option.
   [ -z "$il_odd" ] || set -- env -- "$@"
-  [ "$il_run:$il_want" != host:word ] || begin_session "$@"
-  exec "$@"
+  begin_session "$@"
 }
 
 # Makes il_decoded what apptainer gives to its image as it was: the shell in apptainer, which reads it, takes "\r\n" for "\n".
@@ -148,7 +147,7 @@ supervise() {
   kill -USR1 $$ 2>/dev/null
   wait "$child"
   code=$?
-  [ "$from" != host ] || end_left '' "$child"
+  end_left '' "$child"
   reason=Completed
   [ "$code" = 0 ] || reason=Error
   [ "$code" != 137 ] || [ "$(oom_kills)" = "$ooms" ] || reason=OOMKilled

@@ -42,7 +42,7 @@ find_program() {
   [ -n "$got" ] || return 2
   if ! is_starter "$got"; then
     # It is a process of this script at first. Another program in the place of apptainer has its own ways.
-    case $(tr '\000' ' ' 2>/dev/null <"/proc/$got/cmdline") in *run.sh*) return 2 ;; esac
+    case $(tr '\000' ' ' 2>/dev/null <"/proc/$got/cmdline") in *run.sh* | setsid\ * | env\ *) return 2 ;; esac
     return 1
   fi
   first_child "$got" || return 2
@@ -63,7 +63,7 @@ inside_of() {
   il_pid=$1
   il_limit=$2
   shift 2
-  exec env -i "PATH=$PATH" timeout -s KILL "$il_limit" "$il_nsenter" -t "$il_pid" --user --preserve-credentials --mount --pid --ipc --root --wd -- "$@"
+  begin_session env -i "PATH=$PATH" timeout -s KILL "$il_limit" "$il_nsenter" -t "$il_pid" --user --preserve-credentials --mount --pid --ipc --root --wd -- "$@"
 }
 
 first_child() {

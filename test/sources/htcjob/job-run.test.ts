@@ -56,7 +56,13 @@ for (const shell of ['dash', 'busybox sh'])
         number = 0,
         env = {},
         context = {},
-      }: { number?: number; env?: NodeJS.ProcessEnv; context?: Parameters<typeof payloadOf>[2] } = {},
+        detached = false,
+      }: {
+        number?: number;
+        env?: NodeJS.ProcessEnv;
+        context?: Parameters<typeof payloadOf>[2];
+        detached?: boolean;
+      } = {},
     ) {
       const payload = payloadOf(htcJob(spec), number, context);
       const scratch = join(directory, 'scratch');
@@ -70,6 +76,7 @@ for (const shell of ['dash', 'busybox sh'])
       );
       const child = spawn(program, [...words, 'bundle.sh'], {
         cwd: scratch,
+        detached,
         env: {
           PATH: process.env['PATH'],
           HOME: '/home-of-the-machine',
@@ -404,6 +411,14 @@ for (const shell of ['dash', 'busybox sh'])
       const { code, errors } = await run({ runtime }, { env: { PATH: bin } });
       expect(code).to.equal(127);
       expect(errors).to.contain('neither apptainer nor singularity is on this machine');
+    });
+
+    it('is not ended by its script in an image that kills its own group of processes', async () => {
+      const env = { PATH: fakeApptainer('apptainer', ['kill -KILL 0']) };
+      const script = { image: 'x.sif', command: 'sh', source: ':' };
+      const { ended, scratch } = start({ runtime: 'apptainer', script }, { env, detached: true });
+      expect((await ended).code).to.equal(137);
+      expect(existsSync(join(scratch, 'thresher-job', 'script.sh'))).to.equal(false);
     });
 
     it('ends its program when HTCondor ends it, and sends no event then', async () => {

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -33,7 +33,12 @@ describe('a Pod, run by a real apptainer', () => {
   });
 
   /** @param tools a directory with programs that the machine has instead of its own */
-  function start(data: RetrievedPodData, context: Partial<PlanContext> = {}, tools = directory) {
+  function start(
+    data: RetrievedPodData,
+    context: Partial<PlanContext> = {},
+    tools = directory,
+    how: SpawnOptions = {},
+  ) {
     const { payload } = planned(data, { imagePaths: [real.image], ...context });
     const [given, scratch] = [join(directory, 'payload'), join(directory, 'scratch')];
     for (const one of [given, scratch]) mkdirSync(one);
@@ -56,6 +61,7 @@ describe('a Pod, run by a real apptainer', () => {
       env,
       stdio: ['ignore', 'ignore', 'inherit'],
       ...user,
+      ...how,
     });
     const log = (name: string) => readFileSync(join(scratch, `${name}.log`), 'utf8');
     const report = () => {
@@ -345,6 +351,42 @@ describe('a Pod, run by a real apptainer', () => {
         }
       });
     await until('nothing of it is left', () => !isAlive());
+  });
+
+  it('is not ended by a container, a probe or a hook that kills its own group of processes', async () => {
+    const volumeMounts = [{ name: 'shared', mountPath: '/shared' }];
+    const shell = (script: string) => ['sh', '-c', script];
+    const main = 'while [ ! -e /shared/go ]; do sleep 0.1; done; echo last words; kill -KILL 0';
+    const probe = '[ -e /shared/go ] || { echo >/shared/go; kill -KILL 0; }';
+    const { child, ended, log, report } = start(
+      podData(
+        {},
+        {
+          terminationGracePeriodSeconds: 5,
+          volumes: [{ name: 'shared', emptyDir: {} }],
+          containers: [
+            { name: 'main', image: real.image, command: shell(main), volumeMounts },
+            {
+              name: 'beside',
+              image: real.image,
+              command: shell('trap "exit 0" TERM; while :; do sleep 0.1; done'),
+              volumeMounts,
+              readinessProbe: { exec: { command: shell(probe) }, periodSeconds: 1, timeoutSeconds: 60 },
+              lifecycle: { preStop: { exec: { command: shell('kill -KILL 0') } } },
+            },
+          ],
+        },
+      ),
+      {},
+      directory,
+      { detached: true },
+    );
+    await until('it ended itself', () => report()['main']?.exitCode !== undefined);
+    await until('the other one is ready', () => report()['beside']?.ready === true);
+    child.kill('SIGTERM');
+    expect(await ended).to.equal(143);
+    expect(log('main')).to.equal('last words\n');
+    expect(report()['main']).to.include({ exitCode: 137, signal: 9 });
   });
 
   it('A23: all containers and probes are in the mesh network that pre-exec makes, and a message of a container arrives', async () => {
