@@ -1,4 +1,4 @@
-import { jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
+import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
 import type { JobEvent } from '../../clients/htcondor/event-types.ts';
 import { defaultsOf } from '../../util/schema-defaults.ts';
 import { toReason } from '../../worker/errors.ts';
@@ -7,6 +7,7 @@ import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
 import { sharedMonitorOptions } from '../contracts/backend.ts';
 import type { CheckResult, Monitor, ObservationSink } from '../contracts/monitor.ts';
+import { LogEnds, shortestPause } from './following/log-ends.ts';
 import type { CeTally } from './place/ce-tally.ts';
 import { elementOf } from './place/grid-endpoint.ts';
 import type { HTCondorSchedd } from './schedd.ts';
@@ -50,17 +51,6 @@ interface GivenUp extends Required<Pick<JobState, 'verdict' | 'heldFor'>> {
 const mostOfHistory = 20_000;
 /** How often logs of job events are read on, ms. */
 const logInterval = 200;
-/** So long after the log told of an end the schedd may take to write that into its queue, ms. */
-const mostLag = 300_000;
-/** So long the queue may say that such a job runs before the history, which says how it ended, is asked, ms. */
-const usualLag = 10_000;
-/** The queue is asked whether it agrees with ends of the log: the shortest pause between two questions, ms, and the longest part of the time. */
-const [agreeInterval, agreeShare] = [500, 0.2];
-/** Ends that are asked about at once, so that the log is read on meanwhile. */
-const mostAsked = 2000;
-
-/** Workers that are kept whose number was given again. */
-const mostFollowed = 10_000;
 
 const defaults = defaultsOf(HTCondorMonitorConfig);
 
@@ -73,17 +63,7 @@ export class HTCondorMonitor implements Monitor {
   readonly logs: HTCondorLogs;
   readonly outputs: HTCondorOutputs;
   readonly #parts: MonitorParts;
-  /** By `cluster.proc`: ends of the log with which the queue does not agree yet, and when they were read, monotonic ms. */
-  readonly #unsure = new Map<string, number>();
-  /** When the queue may be asked about them again, monotonic ms, and the pause after that, ms. */
-  #agreeAt = -Infinity;
-  #agreePause = agreeInterval;
-  /** Not before then, where ends are read meanwhile. */
-  #agreeSoonest = -Infinity;
-  /** Workers whose job has a number that was given again, the last of them. */
-  readonly #numberGone = new Set<number>();
-  /** By `cluster.proc`: those in the queue of which the log was told that they live on behind their ends. */
-  readonly #toldAlive = new Set<string>();
+  readonly #ends: LogEnds;
   /** By `cluster.proc`: those that the log named while they were late. */
   readonly #toldRemoving = new Set<string>();
   /** By `cluster.proc`: of jobs that are given up and still in the queue. */
@@ -100,6 +80,7 @@ export class HTCondorMonitor implements Monitor {
     this.#parts = parts;
     this.logs = new HTCondorLogs(parts.schedd, parts.daemon.clock);
     this.outputs = new HTCondorOutputs(parts);
+    this.#ends = new LogEnds(parts.schedd, parts.daemon, () => 1000 * this.#options.pollInterval);
   }
 
   async observe(sink: ObservationSink, signal: AbortSignal): Promise<void> {
@@ -119,7 +100,7 @@ export class HTCondorMonitor implements Monitor {
       if (wait > 0) {
         const followed = schedd.logs.any;
         // A look that comes so soon says it, too.
-        if (wait > agreeInterval) soon = (await this.#askForEnds(sink, signal)) || soon;
+        if (wait > shortestPause) soon = (await this.#askForEnds(sink, signal)) || soon;
         const unfollowed = () => lookedAt + 1000 * this.#options.pollInterval - now;
         await daemon.pause(followed ? () => Math.min(wait, logInterval) : unfollowed, signal);
         if (followed || isOver(signal)) continue;
@@ -131,7 +112,7 @@ export class HTCondorMonitor implements Monitor {
           daemon.log.warn('how far logs of job events were read is not kept', { ...toReason(error) });
         });
       } catch (error) {
-        this.#doubtOfOther();
+        this.#ends.doubtOfOther();
         // Ends that were read wait for the queue to agree, so that they have to be read again after a restart.
         if (!isOver(signal)) sink.trouble(toReason(error));
         soon = true;
@@ -158,7 +139,7 @@ export class HTCondorMonitor implements Monitor {
       for (const worker of workers) {
         const { workerId } = worker;
         const found = jobOfWorker(worker, jobs.get(workerId));
-        const job = found ?? this.#endedByLog(worker);
+        const job = found ?? this.#ends.of(worker);
         const observation = job && this.#stateOf({ ...job, workerId })?.observation;
         const error = unsaid.get(workerId);
         if (job !== undefined && observation !== undefined)
@@ -182,9 +163,9 @@ export class HTCondorMonitor implements Monitor {
       const open = workers.filter(({ workerId }) => !results.has(workerId));
       for (const { workerId } of open) results.set(workerId, { kind: 'unknown', error: toReason(error) });
       // A history that cannot be asked keeps no end from counting of which the log has told, where the queue agrees.
-      const told = open.flatMap((worker) => this.#endedByLog(worker) ?? []);
+      const told = open.flatMap((worker) => this.#ends.of(worker) ?? []);
       const ended = told.filter(({ id }) => !this.#parts.schedd.jobs.isDoubtful(jobIdText(id)));
-      for (const job of await this.#byQueue(ended, signal).catch(() => [])) {
+      for (const job of await this.#ends.byQueue(ended, signal).catch(() => [])) {
         const observation = this.#stateOf(job)?.observation;
         if (observation !== undefined)
           results.set(observation.workerId, {
@@ -212,16 +193,13 @@ export class HTCondorMonitor implements Monitor {
       for (const job of schedd.jobs.apply(events, schedd.fresh)) {
         changes++;
         const id = jobIdText(job.id);
-        this.#unsure.delete(id);
-        if (schedd.jobs.endOf(id) === job) {
-          this.#unsure.set(id, daemon.clock.monotonic());
-          this.#agreePause = agreeInterval;
-          this.#agreeAt = Math.min(this.#agreeAt, this.#agreeSoonest);
-          continue;
-        }
+        if (this.#ends.take(id, job)) continue;
         // Its number is that of another job: the queue cannot agree any more.
         if (hasEnded(job.ad)) {
-          if (job.workerId !== undefined) this.#followed(job.workerId, sink);
+          if (job.workerId !== undefined) {
+            sink.gone(job.workerId);
+            this.#ends.numberGone(job.workerId);
+          }
           continue;
         }
         const state = wasNeverWhole(job) ? undefined : this.#stateOf(job);
@@ -260,9 +238,7 @@ export class HTCondorMonitor implements Monitor {
     const before = living && new Map([...fresh, ...living]);
     const left = before && [...before].filter(([id]) => !inQueueNow.has(id) && !schedd.jobs.endOf(id));
     // Of these the log has told how they ended.
-    const over = [...schedd.jobs.ended].flatMap(([id, job]) =>
-      this.#unsure.has(id) && !inQueueNow.has(id) ? [job] : [],
-    );
+    const over = this.#ends.open().filter(({ id }) => !inQueueNow.has(jobIdText(id)));
     const isDoubtful = ({ id }: Job) => schedd.jobs.isDoubtful(jobIdText(id));
     const sure = over.filter((job) => !isDoubtful(job));
     const ended = await this.#ended(
@@ -296,11 +272,11 @@ export class HTCondorMonitor implements Monitor {
         continue;
       }
       const { observation, verdict, heldFor = 0 } = state;
-      if (isFinal(observation.status)) this.#unsure.delete(id);
+      if (isFinal(observation.status)) this.#ends.settle(id);
       else if (schedd.jobs.endOf(id) !== undefined) {
         // The log was quicker: it has ended, and HTCondor is about to write that down. Or it has not.
-        this.#doubt(job, begun);
-        if (isRemoved(job.ad) || begun - (this.#unsure.get(id) ?? -Infinity) < mostLag) {
+        this.#ends.doubt(job, begun);
+        if (isRemoved(job.ad) || !this.#ends.isLate(id, begun)) {
           this.#tell(sink, observation);
           continue;
         }
@@ -310,7 +286,7 @@ export class HTCondorMonitor implements Monitor {
       else this.#tell(sink, this.#judged(job, observation));
       if (!isFinal(observation.status)) alive.set(id, job);
     }
-    this.#tellAlive(contradicting, inQueueNow);
+    this.#ends.tellAlive(contradicting, inQueueNow);
     this.#count(jobs.values());
     for (const [id, { workerId = 0 }] of left ?? []) {
       if (jobs.has(workerId)) continue;
@@ -329,7 +305,7 @@ export class HTCondorMonitor implements Monitor {
     for (const id of fresh.keys()) schedd.fresh.delete(id);
     const gone = left?.map(([id]) => id) ?? [];
     schedd.jobs.see(alive, gone, new Set([...inQueueNow, ...open]));
-    for (const id of this.#unsure.keys()) if (!schedd.jobs.ended.has(id)) this.#unsure.delete(id);
+    this.#ends.keepOpen();
     await dropLeftOver(bundled, all, schedd, daemon.log);
     sink.complete();
   }
@@ -341,17 +317,12 @@ export class HTCondorMonitor implements Monitor {
    */
   async #askForEnds(sink: ObservationSink, signal: AbortSignal): Promise<boolean> {
     const { schedd, daemon } = this.#parts;
-    const { clock } = daemon;
-    const begun = clock.monotonic();
-    if (begun < this.#agreeAt) return false;
-    const ended = [...schedd.jobs.ended]
-      .flatMap(([id, job]) => (begun - (this.#unsure.get(id) ?? -Infinity) < mostLag ? [job] : []))
-      // The last ones: what the queue does not agree with for long is left to the looks.
-      .slice(-mostAsked);
+    const begun = daemon.clock.monotonic();
+    const ended = this.#ends.due(begun);
     if (ended.length === 0) return false;
     let soon = false;
     try {
-      for (const job of await this.#byQueue(ended, signal)) {
+      for (const job of await this.#ends.byQueue(ended, signal)) {
         const id = jobIdText(job.id);
         if (!job.queued && schedd.jobs.isDoubtful(id)) {
           soon = true;
@@ -359,83 +330,22 @@ export class HTCondorMonitor implements Monitor {
         }
         const isNone = wasNeverWhole(job);
         const state = isNone ? undefined : this.#stateOf(job);
-        if (isNone || (state !== undefined && isFinal(state.observation.status))) this.#unsure.delete(id);
+        if (isNone || (state !== undefined && isFinal(state.observation.status))) this.#ends.settle(id);
         // An ad in the queue of which nothing can be read says nothing against the end.
         if (state === undefined) continue;
         if (!isFinal(state.observation.status)) {
-          this.#doubt(job, begun);
+          this.#ends.doubt(job, begun);
           continue;
         }
         this.#tell(sink, this.#judged(job, state.observation));
         this.#countEnded(job, state.observation.status);
       }
     } catch {
-      this.#doubtOfOther();
+      this.#ends.doubtOfOther();
       soon = true;
     }
-    const now = clock.monotonic();
-    const rest = (now - begun) * (1 / agreeShare - 1);
-    this.#agreeSoonest = now + Math.max(agreeInterval, rest);
-    this.#agreeAt = now + Math.max(this.#agreePause, rest);
-    this.#agreePause = Math.min(
-      2 * this.#agreePause,
-      Math.max(agreeInterval, 1000 * this.#options.pollInterval),
-    );
+    this.#ends.asked(begun);
     return soon;
-  }
-
-  /** @param job as it lives in the queue, though the log told its end @param begun when the queue was asked, monotonic ms */
-  #doubt({ id, ad }: Job, begun: number): void {
-    const { jobs } = this.#parts.schedd;
-    const name = jobIdText(id);
-    // A shadow writes the end of a job that runs or brings back its output; the schedd that of one it has marked as removed.
-    const usual = jobs.endOf(name)?.ad.JobStatus === 3 ? [3] : [2, 6];
-    const isLate = begun - (this.#unsure.get(name) ?? -Infinity) >= usualLag;
-    if (isLate || !usual.includes(ad.JobStatus ?? 0)) jobs.doubt(name);
-  }
-
-  /** Ends that were read while the schedd has another queue may be those of other jobs. */
-  #doubtOfOther(): void {
-    const { jobs, jobQueue } = this.#parts.schedd;
-    if (jobQueue.isOther) for (const id of this.#unsure.keys()) jobs.doubt(id);
-  }
-
-  /** Jobs that ended by the log, as the queue has them now; one that is not there any more as it ended by the log. @throws HTCondorError, ThresherError */
-  async #byQueue(ended: readonly Job[], signal: AbortSignal): Promise<readonly Job[]> {
-    const { schedd } = this.#parts;
-    if (ended.length === 0) return [];
-    const started = await schedd.jobQueue.started(signal);
-    const queued = new Map<string, Job>();
-    for (const some of portions(ended)) {
-      const these = whereJobs(some.map(({ id }) => id));
-      for (const job of await inQueue(schedd, these, signal)) queued.set(jobIdText(job.id), job);
-    }
-    await schedd.jobQueue.require(started, signal);
-    return ended.map((job) => {
-      const now = queued.get(jobIdText(job.id));
-      // A schedd that was set up anew gives a number again, to the job of another worker.
-      const isOther = now?.workerId !== undefined && now.workerId !== job.workerId;
-      return now === undefined || isOther ? job : { ...job, ad: now.ad, queued: true };
-    });
-  }
-
-  /** Says once of jobs that the log called ended, and the queue does not, that their workers live on. */
-  #tellAlive(contradicting: readonly Job[], queued: ReadonlySet<string>): void {
-    for (const id of this.#toldAlive) if (!queued.has(id)) this.#toldAlive.delete(id);
-    const { schedd, daemon } = this.#parts;
-    const fresh = contradicting.filter(({ id }) => !this.#toldAlive.has(jobIdText(id)));
-    for (const { id } of fresh) this.#toldAlive.add(jobIdText(id));
-    const [first] = fresh;
-    if (first === undefined) return;
-    const name = jobIdText(first.id);
-    const end = schedd.jobs.endOf(name)?.ad.JobStatus === 3 ? 'was removed' : 'has ended';
-    const reason = `by the log of job events job ${name} of ${schedd.submissionHost} ${end}, and it is in the queue with the JobStatus ${first.ad.JobStatus ?? '?'}: its worker lives on`;
-    daemon.log.warn('the queue contradicts ends in the log of job events', {
-      code: 'htcondor-end-contradicted',
-      workers: fresh.length,
-      workerIds: fresh.slice(0, 10).map(({ workerId }) => workerId),
-      reason,
-    });
   }
 
   /**
@@ -497,28 +407,6 @@ export class HTCondorMonitor implements Monitor {
   #verdictOf(id: string, workerId: number): Observation | undefined {
     const verdict = this.#verdicts.get(id);
     return verdict?.workerId === workerId ? verdict : undefined;
-  }
-
-  /** Nothing more that the log says of its number is about its job: it is looked up. */
-  #followed(workerId: number, sink: ObservationSink): void {
-    sink.gone(workerId);
-    this.#numberGone.add(workerId);
-    const [oldest] = this.#numberGone;
-    if (this.#numberGone.size > mostFollowed && oldest !== undefined) this.#numberGone.delete(oldest);
-  }
-
-  /** A job whose end the log told, though the schedd has forgotten it. */
-  #endedByLog({ workerId, queue, configId, handle }: Worker): Job | undefined {
-    const { jobs } = this.#parts.schedd;
-    const id = handle && parseJobId(handle.batchID);
-    if (id === undefined || this.#numberGone.has(workerId)) return undefined;
-    const known = jobs.endOf(jobIdText(id));
-    if (known !== undefined)
-      return (known.workerId ?? workerId) === workerId ? { ...known, workerId } : undefined;
-    const ad = jobs.adOf(jobIdText(id));
-    if (ad?.JobStatus !== 3 && ad?.JobStatus !== 4) return undefined;
-    const unknown = { owner: undefined, ce: undefined, queuedAt: undefined, identity: undefined };
-    return { ...unknown, id, workerId, queue, configId, ad, queued: false };
   }
 
   /** Those that left the queue, from the history; at the first look all that ended of late. @throws HTCondorError */
