@@ -118,7 +118,7 @@ describe('IamTokenCredManager', () => {
     expect(outcomes).to.deep.equal(Array.from({ length: 7 }, () => 'renewed'));
     const audience = (endpoint: string) => readToken(token(endpoint), endpoint).audience[0];
     expect(audience('condor.example.org:9619')).to.equal('condor.example.org:9619');
-    expect(audience('arc.example.org:2811')).to.equal('https://arc.example.org');
+    expect(audience('arc.example.org:443')).to.equal('https://arc.example.org');
     expect(audience('arc2.example.org:443')).to.equal('https://arc2.example.org');
     expect(audience('arc3.example.org:8443')).to.equal('https://arc3.example.org:8443');
     expect(audience('own.example.org')).to.equal('own');

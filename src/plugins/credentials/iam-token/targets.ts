@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { ceEndpoint, tokenFileOf } from '../../../clients/htcondor/ce-endpoint.ts';
 import type { IamTokenOptions, Target } from './schema.ts';
 
 /** One token that is wanted. */
@@ -13,10 +13,6 @@ export interface WantedToken {
 
 /** Source: Harvester's token_utils.py, from the WLCG token profile. */
 const computeScopes = 'compute.read compute.modify compute.create compute.cancel';
-
-/** Ports of computing elements that are named without one. Source: Harvester's iam_token_cred_manager.py. */
-const defaultPorts: Readonly<Record<string, number>> = { 'htcondor-ce': 9619, 'arc-ce': 443 };
-const gridFtpPort = '2811';
 
 /** The tokens for the targets of the options and of `lines`, those of a file with more. One token per file. */
 export function wantedTokens(options: IamTokenOptions, lines: readonly string[]): WantedToken[] {
@@ -51,26 +47,14 @@ export function pandaServer({ pandaURLSSL = '' }: IamTokenOptions): string | und
 
 function wantedToken(target: Target, scope: string): WantedToken {
   const given = typeof target === 'string' ? { endpoint: target } : target;
-  const flavour = given.ce_flavour?.toLowerCase();
-  const endpoint = flavour === undefined ? given.endpoint : endpointOf(given.endpoint, flavour);
+  const { endpoint, audience } =
+    given.ce_flavour === undefined
+      ? { endpoint: given.endpoint, audience: given.endpoint }
+      : ceEndpoint(given.endpoint, given.ce_flavour);
   return {
     endpoint,
-    file: createHash('md5').update(endpoint, 'latin1').digest('hex'),
-    audience: given.audience ?? (flavour === 'arc-ce' ? arcAudience(endpoint) : endpoint),
+    file: tokenFileOf(endpoint),
+    audience: given.audience ?? audience,
     scope: given.scope ?? scope,
   };
-}
-
-function endpointOf(given: string, flavour: string): string {
-  const bare = given.replace(/^\w+:\/\//, '');
-  const port = defaultPorts[flavour];
-  return port === undefined || /:\w*$/.test(bare) ? bare : `${bare}:${port}`;
-}
-
-/**
- * ARC wants a URL, without the port if that is the one of HTTPS; the port of its old GridFTP interface does not count.
- */
-function arcAudience(endpoint: string): string {
-  const [, host = endpoint, port = '443'] = /^(.*):(\d+)$/.exec(endpoint) ?? [];
-  return port === '443' || port === gridFtpPort ? `https://${host}` : `https://${host}:${port}`;
 }

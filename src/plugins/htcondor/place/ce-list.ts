@@ -1,3 +1,4 @@
+import { ceEndpoint } from '../../../clients/htcondor/ce-endpoint.ts';
 import type { DefinitionProblem } from '../../contracts/definition-problem.ts';
 import type { ComputingElement, HTCondorSubmitterConfig } from '../schema.ts';
 import type { ChosenCe } from '../template/placeholders.ts';
@@ -6,13 +7,6 @@ export interface CeList {
   readonly ces: readonly ChosenCe[];
   readonly problems: readonly DefinitionProblem[];
 }
-
-/** Ports of endpoints without one. An ARC CE spoken to by REST has 443. Source: Harvester's htcondor_submitter. */
-const ports: Readonly<Record<ComputingElement['ce_flavour'], number>> = {
-  'cream-ce': 8443,
-  'arc-ce': 2811,
-  'htcondor-ce': 9619,
-};
 
 type CeOptions = Pick<
   HTCondorSubmitterConfig,
@@ -83,15 +77,10 @@ export function ceName({ endpoint, hostname }: Pick<ChosenCe, 'endpoint' | 'host
 /** An entry as Harvester reads it from CRIC: no protocol, a port, and for ARC the way it is spoken to. */
 function fromCric(element: ComputingElement, { ceARCGridType, ceQueueName }: CeOptions): ChosenCe {
   const { ce_flavour: flavour, ce_jobmanager: jobmanager, ce_version: version } = element;
-  const bare = element.ce_endpoint.replace(/^\w+:\/\//, '');
   const gridType = flavour === 'arc-ce' ? ceARCGridType : '';
-  const host = hostOf(bare);
-  const rest = gridType === 'arc';
-  const port = rest ? 443 : ports[flavour];
-  const ported = bare === host ? `${bare}:${port}` : bare;
+  const { endpoint, host } = ceEndpoint(element.ce_endpoint, flavour, gridType === 'nordugrid');
   return {
-    // ARC's gridftp port is of no use to REST.
-    endpoint: rest ? ported.replace(/:2811$/, ':443') : ported,
+    endpoint,
     hostname: element.ce_hostname ?? host,
     flavour,
     jobmanager,

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
+import { tokenFileOf } from '../../../clients/htcondor/ce-endpoint.ts';
 import { withHostname } from '../../../util/hostname.ts';
 import type { Worker, WorkerToStart } from '../../../worker/worker.ts';
 import { pilotOptions } from '../../contracts/pilot-options.ts';
@@ -226,11 +226,6 @@ function credentialsOf(config: HTCondorSubmitterConfig, ce: ChosenCe | undefined
     pandaTokenKeyPath: pandaTokenKeyPath ?? null,
     pandaTokenKeyFilename: pandaTokenKeyPath === undefined ? null : basename(pandaTokenKeyPath),
   };
-}
-
-/** Name of the token for a CE. Source: Harvester's endpoint_to_filename. */
-function tokenFileOf(endpoint: string): string {
-  return createHash('md5').update(endpoint, 'latin1').digest('hex');
 }
 
 /** Which options a placeholder's value comes from, for those that may have none. Harvester writes "None" then. */
