@@ -180,11 +180,6 @@ export const configurationErrors = {
       "Harvester's lists of credential managers differ in length: as in Harvester the shortest counts.",
     remedy: 'Write one line for each manager in every list, with `dummy` if the manager needs no value.',
   },
-  'credential-targets-missing': {
-    meaning:
-      'A manager of tokens is incomplete: it serves the computing elements that CRIC names, and thresher takes none for managers from there.',
-    remedy: 'Name the endpoints in `target_list` or `target_list_file`.',
-  },
   'credmanager-not-applied': {
     meaning:
       "thresher does not have a credential manager that the settings name (one of Harvester's) or a queue names (a third party's). It runs the others. Harvester's Dummy has nothing to do and gets no remark.",

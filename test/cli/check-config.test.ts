@@ -260,24 +260,6 @@ describe('check-config', () => {
       ],
     ],
     [
-      'tokens for the computing elements of CRIC, without targets',
-      () => ({
-        ...good(),
-        credmanagers: [
-          {
-            ...harvesters('credmanager', 'iam_token_cred_manager', 'IamTokenCredManager'),
-            client_cred_file: 'there.sdf',
-            target_type: 'ce',
-            out_dir: '.',
-          },
-        ],
-      }),
-      'incomplete',
-      [
-        'error: target_type "ce" takes its targets from CRIC in Harvester, and thresher takes none from there: name endpoints in target_list or target_list_file [credential-targets-missing]',
-      ],
-    ],
-    [
       'credential managers that are no list',
       () => ({ ...good(), credmanagers: { name: 'x' } }),
       'refused',

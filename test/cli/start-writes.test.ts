@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { tokenFileOf } from '../../src/clients/htcondor/ce-endpoint.ts';
 import { allManagers } from '../../src/config/queues/credential-managers.ts';
 import { readQueueFile } from '../../src/config/queues/queues.ts';
+import { namedManagers } from '../../src/daemon/credentials/credentials.ts';
 import { loadPlugins } from '../../src/daemon/plugins.ts';
 import { builtInPlugins } from '../../src/plugins/registry.ts';
 import { check } from '../../src/util/schema.ts';
@@ -87,6 +89,48 @@ describe('files and Secrets that a start writes before it submits anything', () 
     expect(await writesOf()).to.deep.equal([
       'a start would write the file /run/A-H (KerberosCredManager of A)',
     ]);
+  });
+
+  it('D5: is a token for each computing element of all queues that are not offline', async () => {
+    const client = { issuer: 'https://issuer', client_id: 'i', client_secret: 's' };
+    writeFileSync(join(directory, 'client.json'), JSON.stringify(client), { mode: 0o600 });
+    writeFileSync(join(directory, 'pilot.sh'), '#!/bin/sh\n', { mode: 0o755 });
+    writeFileSync(join(directory, 'job.sdf'), 'executable = {executableFile}\nqueue\n');
+    const tokens = { target_type: 'ce', client_cred_file: 'client.json', out_dir: '/tokens' };
+    const entry = { module: harvesters('iam_token_cred_manager'), name: 'IamTokenCredManager', ...tokens };
+    const condor = (options: Json, own: Json = {}) =>
+      queue({
+        credmanagers: [],
+        submitter: {
+          name: 'HTCondorSubmitter',
+          module: 'thresher/htcondor',
+          templateFile: 'job.sdf',
+          executableFile: 'pilot.sh',
+          maxWalltime: 100,
+          minRamCount: 100,
+          ...options,
+        },
+        monitor: { name: 'HTCondorMonitor', module: 'thresher/htcondor' },
+        sweeper: { name: 'HTCondorSweeper', module: 'thresher/htcondor' },
+        ...own,
+      });
+    const arc = { ce_endpoint: 'gsiftp://arc.org:2811', ce_flavour: 'arc-ce' };
+    write({
+      A: condor({ ceList: [arc] }, { credmanagers: [entry] }),
+      B: condor({ ceList: [{ ce_endpoint: 'ce.org' }, arc] }, { credmanagers: [entry] }),
+      C: condor({ ceList: [{ ce_endpoint: 'off.org' }] }, { queueStatus: 'offline' }),
+      D: condor({ ceEndpoint: 'https://own.org:443/arex', ceHostname: 'own.org', tokenDir: '/tokens' }),
+    });
+    expect(await writesOf()).to.have.members(
+      ['arc.org:443', 'ce.org:9619', 'https://own.org:443/arex'].map(
+        (endpoint) =>
+          `a start would write the file /tokens/${tokenFileOf(endpoint)} (IamTokenCredManager of A, B)`,
+      ),
+    );
+    const options = { stateDir: '/state', files, defaultDemand: undefined, queueList: undefined };
+    const { queues } = await readQueueFile(queueFile, await loadPlugins([], '/', files), options);
+    const managers = namedManagers(allManagers([], queues));
+    expect(managers.map(({ name }) => name)).to.deep.equal(['IamTokenCredManager']);
   });
 
   for (const queueStatus of statuses) {

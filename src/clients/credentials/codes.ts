@@ -24,6 +24,11 @@ export const credentialErrors = {
     meaning: 'The manager of this credential only watches it, and cannot renew it.',
     remedy: 'Renew the credential with the program that made it, or let another credential manager do so.',
   },
+  'credential-targets-missing': {
+    meaning: 'A manager gets tokens for the computing elements of the queues, and no queue names any.',
+    remedy:
+      'Name the endpoints in `ceList` of the queues, or in `target_list` or `target_list_file` of the manager. Those of CRIC need `useCRICGridCE` and `panda_queues.json` in `cacher.data`.',
+  },
   'credential-tool': {
     meaning: 'The program that makes a credential is missing, failed, or did not end in time.',
     remedy: "See the program's own words in the message; run the program by hand as the user of the daemon.",

@@ -133,8 +133,7 @@ export async function managersOf(
       if (absent !== undefined) add({ ...absent, pointer });
       continue;
     }
-    for (const problem of chosen.problems)
-      add(ofSettings(value, { ...problem, pointer: pointer + problem.pointer }));
+    for (const problem of chosen.problems) add({ ...problem, pointer: pointer + problem.pointer });
     if (chosen.choice !== undefined) choices.push(chosen.choice);
   }
   return { choices, problems };
@@ -159,13 +158,6 @@ function absentManager(
   const names = catalogue.names('credmanager').join(', ');
   const message = `there is no credential manager ${brief(name)} of ${brief(module)}; there is ${names}`;
   return { code: 'unknown-plugin', severity: 'error', message };
-}
-
-/** A manager that is incomplete without a mistake of its operator does not stop the other managers of the settings. */
-function ofSettings({ name }: ManagerEntry, problem: ChoiceProblem): ChoiceProblem {
-  if (problem.code !== 'credential-targets-missing') return problem;
-  const message = `incomplete: ${problem.message}; ${name} is not started`;
-  return { ...problem, severity: 'warning', message };
 }
 
 function fromPluginConfigs(section: JsonObject, add: Add): Entry[] {
@@ -246,7 +238,7 @@ export function allManagers(
   choices: readonly CredentialManagerChoice[],
   queues: readonly QueueConfig[],
 ): CredentialManagerChoice[] {
-  const named = [...choices, ...queues.flatMap(managersRunBy)];
+  const named = [...choices, ...queues.flatMap(managersRunBy)].map(withElements(queues));
   const kept = new Set(named.flatMap(filesKeptBy));
   const needed = new Map(queues.flatMap((queue) => filesOf(queue).map((file) => [file, queue] as const)));
   const watched = [...needed].filter(([file]) => !kept.has(file));
@@ -257,6 +249,32 @@ export function allManagers(
       return { ...watcher, config: { files: [file] }, configDir };
     }),
   ];
+}
+
+/**
+ * Gives a manager that gets tokens for computing elements those of all queues: equal entries of several queues stay one manager.
+ * Source: Harvester's iam_token_cred_manager, which takes those of all queues of CRIC that are not offline.
+ */
+export function withElements(
+  queues: readonly QueueConfig[],
+): (choice: CredentialManagerChoice) => CredentialManagerChoice {
+  const texts = queues.filter(({ options }) => runsManagers(options.queueStatus)).flatMap(elementsOf);
+  const ce_targets = [...new Set(texts)].toSorted().map((text) => JSON.parse(text) as JsonObject);
+  return (choice) => {
+    const { config } = choice;
+    if (config.ce_targets === undefined || (config.target_type ?? 'ce') !== 'ce') return choice;
+    return { ...choice, config: { ...config, ce_targets } };
+  };
+}
+
+/** The computing elements of a queue as targets, each as JSON. */
+function elementsOf({ plugins }: QueueConfig): string[] {
+  const { ceList, ceEndpoint, tokenDir } = plugins.submitter?.config ?? {};
+  const listed = (Array.isArray(ceList) ? ceList : []) as readonly JsonObject[];
+  if (listed.length > 0)
+    return listed.map(({ ce_endpoint, ce_flavour }) => JSON.stringify({ endpoint: ce_endpoint, ce_flavour }));
+  if (tokenDir === undefined) return [];
+  return [ceEndpoint].flat().flatMap((endpoint) => (endpoint ? [JSON.stringify({ endpoint })] : []));
 }
 
 function isPath(name: string): boolean {

@@ -1,6 +1,6 @@
 import type { WriteTarget } from '../../plugins/contracts/index.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
-import { managersRunBy } from './credential-managers.ts';
+import { managersRunBy, withElements } from './credential-managers.ts';
 import type { CredentialManagerChoice, PluginCatalogue, QueueConfig } from './queue-config.ts';
 
 /** One thing that credential managers write as soon as a daemon starts, and who names them. */
@@ -20,9 +20,10 @@ export async function startWrites(
     ...ofSettings.map((choice) => ({ choice, namedBy: 'the settings' })),
     ...queues.flatMap((queue) => managersRunBy(queue).map((choice) => ({ choice, namedBy: queue.name }))),
   ];
+  const complete = withElements(queues);
   const single = await Promise.all(
     named.map(async ({ choice, namedBy }) => {
-      const { name, module, config, configDir } = choice;
+      const { name, module, config, configDir } = complete(choice);
       const definition = catalogue.find('credmanager', module, name);
       const targets = (await definition?.targets(config, { configDir, files })) ?? [];
       return targets.map((target) => ({ target, manager: { name, namedBy } }));

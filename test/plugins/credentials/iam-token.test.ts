@@ -127,6 +127,30 @@ describe('IamTokenCredManager', () => {
     expect(issuer.looks).to.equal(1);
   });
 
+  it('D5: gets one for each computing element of the queues, for which its own list counts first', async () => {
+    const ce_targets = [
+      { endpoint: 'arc.example.org:2811', ce_flavour: 'arc-ce' },
+      { endpoint: 'ce.example.org', ce_flavour: 'htcondor-ce' },
+      { endpoint: 'https://plain.example.org:443/arex' },
+    ];
+    const target_list = [{ endpoint: ce, audience: 'own' }];
+    expect(await renewed(manager({ ce_targets, target_list }))).to.have.length(3);
+    const audience = (endpoint: string) => readToken(token(endpoint), endpoint).audience[0];
+    expect(audience('arc.example.org:443')).to.equal('https://arc.example.org');
+    expect(audience(ce)).to.equal('own');
+    expect(audience('https://plain.example.org:443/arex')).to.equal('https://plain.example.org:443/arex');
+    await renewed(manager({ ce_targets, target_type: 'common', target_list: ['https://se.example.org'] }));
+    expect(readdirSync(out)).to.have.length(4);
+  });
+
+  it('D5: says that no queue names a computing element', async () => {
+    const [state] = await inspected(manager({ target_list: [] }));
+    expect(state).to.deep.include({ kind: 'broken', name: out });
+    expect((await renewed(manager({ target_list: [] })))[0]).to.match(
+      /^credential-targets-missing: no queue names a computing element: list them in ceList/,
+    );
+  });
+
   it('gets one for the PanDA server, and for anybody by name', async () => {
     const pandaURLSSL = 'https://pandaserver.cern.ch:25443/server/panda';
     await renewed(manager({ target_type: 'panda', pandaURLSSL, target_list: [] }));
@@ -329,7 +353,7 @@ describe('IamTokenCredManager', () => {
     expect(await from({})).to.deep.equal([]);
     expect((await from({ target_type: 'site' }))[0]).to.contain('it must be one of');
     expect((await from({ target_type: 'common', target_list: [] }))[0]).to.contain('there is no target');
-    expect((await from({ target_list: [] }))[0]).to.contain('takes its targets from CRIC');
+    expect(await from({ target_list: [] })).to.deep.equal([]);
     const twice = (audience: string) =>
       from({
         target_list: [

@@ -119,8 +119,17 @@ export class IamTokenManager implements CredentialManager {
 
   /** Without the file of targets the wanted tokens are unknown: then the file itself is broken. */
   async #wanted(): Promise<WantedToken[] | { readonly name: string; readonly error: WorkerError }> {
-    const { target_list_file } = this.#options;
-    if (target_list_file === undefined) return wantedTokens(this.#options, []);
+    const { target_list_file, out_dir } = this.#options;
+    if (target_list_file === undefined) {
+      const wanted = wantedTokens(this.#options, []);
+      if (wanted.length > 0) return wanted;
+      const message =
+        'no queue names a computing element: list them in ceList of the queues, in target_list or target_list_file; those of CRIC come by panda_queues.json in cacher.data of the settings, and useCRICGridCE of the queue';
+      return {
+        name: resolve(this.#configDir, out_dir),
+        error: { code: 'credential-targets-missing', message },
+      };
+    }
     const name = resolve(this.#configDir, target_list_file);
     try {
       const { bytes } = await readSecretFile(name);

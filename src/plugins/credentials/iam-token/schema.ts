@@ -38,6 +38,11 @@ const options = {
     description:
       'Endpoints that the tokens are for: `host:port` is endpoint and audience. With `ce_flavour` (`arc-ce`, `htcondor-ce`) the port may be missing, and ARC gets the audience that it requires; `audience` and `scope` set these for one endpoint.',
   }),
+  ce_targets: Type.Array(Target, {
+    default: [],
+    description:
+      'Further endpoints for `ce`. thresher puts those of all its queues here: of their `ceList`, which may be that of CRIC, and with a `tokenDir` their `ceEndpoint`.',
+  }),
   target_list_file: Type.Optional(path('File with further endpoints, one a line.')),
   pandaURLSSL: Type.Optional(
     Type.String({ minLength: 1, description: 'URL of the PanDA server, for `panda`.' }),

@@ -27,11 +27,11 @@ export async function loadOptions(
     return { ok: false, problems: [{ pointer: '/inFile', code: 'file-unreadable', message }] };
   }
   try {
-    const { pandaURLSSL } = config;
+    const { pandaURLSSL, ce_targets } = config;
     const read: unknown = JSON.parse(text);
-    // The server is the factory's, as in Harvester: the file need not repeat it.
-    const fallback = pandaURLSSL !== undefined && isObject(read) ? { pandaURLSSL, ...read } : read;
-    return checked(fallback, file);
+    // The server and the queues are the factory's, as in Harvester: the file need not repeat them.
+    const ours = { ...(pandaURLSSL !== undefined && { pandaURLSSL }), ce_targets };
+    return checked(isObject(read) ? { ...ours, ...read } : read, file);
   } catch (error) {
     return {
       ok: false,
@@ -78,11 +78,8 @@ function unfitting(options: IamTokenOptions): DefinitionProblem[] {
         'this endpoint stands there with another audience or scope; there is one token for each endpoint',
     }));
   }
-  if (target_type === 'ce') {
-    const message =
-      'target_type "ce" takes its targets from CRIC in Harvester, and thresher takes none from there: name endpoints in target_list or target_list_file';
-    return [{ pointer: '/target_list', code: 'credential-targets-missing', message }];
-  }
+  // The queues name them.
+  if (target_type === 'ce') return [];
   const message = `there is no target: name endpoints in target_list or target_list_file`;
   return [{ pointer: '/target_list', code: 'wrong-type', message }];
 }

@@ -16,7 +16,7 @@ const computeScopes = 'compute.read compute.modify compute.create compute.cancel
 
 /** The tokens for the targets of the options and of `lines`, those of a file with more. One token per file. */
 export function wantedTokens(options: IamTokenOptions, lines: readonly string[]): WantedToken[] {
-  const { target_type, target_list, panda_token_filename } = options;
+  const { target_type, target_list, ce_targets, panda_token_filename } = options;
   const scope = options.scope ?? (target_type === 'ce' ? computeScopes : '');
   if (target_type === 'panda') {
     const server = pandaServer(options);
@@ -24,7 +24,9 @@ export function wantedTokens(options: IamTokenOptions, lines: readonly string[])
     return [{ endpoint: server, file: panda_token_filename, audience: server, scope }];
   }
   const more = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
-  const wanted = [...target_list, ...more].map((target) => wantedToken(target, scope));
+  const ofQueues = target_type === 'ce' ? ce_targets : [];
+  // What is written for this manager counts before what the queues say.
+  const wanted = [...ofQueues, ...target_list, ...more].map((target) => wantedToken(target, scope));
   return [...new Map(wanted.map((one) => [one.file, one])).values()];
 }
 
