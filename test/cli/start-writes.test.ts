@@ -128,9 +128,14 @@ describe('files and Secrets that a start writes before it submits anything', () 
       ),
     );
     const options = { stateDir: '/state', files, defaultDemand: undefined, queueList: undefined };
-    const { queues } = await readQueueFile(queueFile, await loadPlugins([], '/', files), options);
-    const managers = namedManagers(allManagers([], queues));
+    const catalogue = await loadPlugins([], '/', files);
+    const { queues } = await readQueueFile(queueFile, catalogue, options);
+    const managers = namedManagers(allManagers([], queues, catalogue));
     expect(managers.map(({ name }) => name)).to.deep.equal(['IamTokenCredManager']);
+    const own = queues.filter(({ name }) => name === 'D').map((queue) => ({ ...queue, credmanagers: [] }));
+    expect(allManagers([], own, catalogue).map(({ config }) => config.files)).to.deep.equal([
+      [`/tokens/${tokenFileOf('https://own.org:443/arex')}`],
+    ]);
   });
 
   for (const queueStatus of statuses) {
@@ -141,7 +146,7 @@ describe('files and Secrets that a start writes before it submits anything', () 
       const options = { stateDir: '/state', files, defaultDemand: undefined, queueList: undefined };
       const catalogue = await loadPlugins([], '/', files);
       const { queues } = await readQueueFile(queueFile, catalogue, options);
-      expect(allManagers([], queues).map(({ name }) => name)).to.deep.equal(
+      expect(allManagers([], queues, catalogue).map(({ name }) => name)).to.deep.equal(
         runs ? ['K8sSecretCredManager'] : [],
       );
       expect(await run('explain', 'A')).to.match(

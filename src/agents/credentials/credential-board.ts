@@ -1,4 +1,4 @@
-import type { CredentialState, HeldCredential } from '../../plugins/contracts/index.ts';
+import type { CredentialState, HeldCredential, NeededCredential } from '../../plugins/contracts/index.ts';
 import { isoTime } from '../../util/clock.ts';
 import { fromOutside, reasonFromOutside } from '../../util/own-secrets.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -69,15 +69,21 @@ export class CredentialBoard {
   }
 
   /**
-   * Why nothing may be submitted with these, if so. A credential that the queue names must be known. A credential that was only
+   * Why nothing may be submitted with these, if so; of an inner list one is enough. A credential that the queue names must be known. A credential that was only
    * found in a template, and that no manager keeps here, holds nothing back once all managers have looked.
    * @param minLifetime ms
    */
   judge(
-    { names, named }: { readonly names: readonly string[]; readonly named: boolean },
+    { names: needed, named }: { readonly names: readonly NeededCredential[]; readonly named: boolean },
     minLifetime: number,
     now: number,
   ): Reason | undefined {
+    for (const some of needed) {
+      if (typeof some === 'string' || some.length === 0) continue;
+      const faults = some.map((name) => this.judge({ names: [name], named }, minLifetime, now));
+      if (faults.every((fault) => fault !== undefined)) return faults[0];
+    }
+    const names = needed.filter((one) => typeof one === 'string');
     const wanted = new Set(names);
     const reasons = this.all
       .filter(({ name }) => wanted.has(name))

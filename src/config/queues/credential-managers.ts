@@ -237,11 +237,15 @@ export function managersRunBy({
 export function allManagers(
   choices: readonly CredentialManagerChoice[],
   queues: readonly QueueConfig[],
+  catalogue: PluginCatalogue,
 ): CredentialManagerChoice[] {
   const named = [...choices, ...queues.flatMap(managersRunBy)].map(withElements(queues));
   const kept = new Set(named.flatMap(filesKeptBy));
-  const needed = new Map(queues.flatMap((queue) => filesOf(queue).map((file) => [file, queue] as const)));
-  const watched = [...needed].filter(([file]) => !kept.has(file));
+  const filled = new Set(named.flatMap(directoryFilledBy));
+  const needed = new Map(
+    queues.flatMap((queue) => filesOf(queue, catalogue).map((file) => [file, queue] as const)),
+  );
+  const watched = [...needed].filter(([file]) => !kept.has(file) && !filled.has(dirname(file)));
   return [
     ...named,
     ...watched.map(([file, { configDir }]) => {
@@ -289,13 +293,22 @@ function filesKeptBy({ config, configDir }: CredentialManagerChoice): string[] {
     .flatMap((file) => (typeof file === 'string' ? [resolve(configDir, file)] : []));
 }
 
-function filesOf(queue: QueueConfig): string[] {
-  const { x509UserProxy, proxySecretPath } = queue.plugins.submitter?.config ?? {};
+/** The directory in which a manager makes a file for each of its targets. */
+function directoryFilledBy({ config: { out_dir }, configDir }: CredentialManagerChoice): string[] {
+  return typeof out_dir === 'string' ? [resolve(configDir, out_dir)] : [];
+}
+
+function filesOf(queue: QueueConfig, catalogue: PluginCatalogue): string[] {
   const named = namedCredentials(queue)?.filter(isPath);
   if (named !== undefined) return named;
+  const { submitter } = queue.plugins;
+  if (submitter === undefined) return [];
+  const { name, module, config } = submitter;
+  const { x509UserProxy, proxySecretPath } = config;
+  const more = catalogue.find('submitter', module, name)?.credentialFiles(config, queue.configDir) ?? [];
   // Harvester: x509UserProxy only counts without proxySecretPath.
-  if (typeof x509UserProxy !== 'string' || x509UserProxy === '' || Boolean(proxySecretPath)) return [];
-  return [resolve(queue.configDir, x509UserProxy)];
+  if (typeof x509UserProxy !== 'string' || x509UserProxy === '' || Boolean(proxySecretPath)) return [...more];
+  return [resolve(queue.configDir, x509UserProxy), ...more];
 }
 
 /** Equal managers are one manager, whether settings or queues name them. */

@@ -60,7 +60,7 @@ export async function makeManagers({
   const { stateDir } = settings;
   const shared = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
   const plugins = new PluginFactory(catalogue, shared);
-  const choices = allManagers((await managersOf(settings, catalogue, files)).choices, queues);
+  const choices = allManagers((await managersOf(settings, catalogue, files)).choices, queues, catalogue);
   return namedManagers(choices).map(({ name, choice }) => ({
     name,
     manager: plugins.credentialManager(choice),

@@ -94,7 +94,7 @@ export class Credentials {
       .filter(({ config }) => refusedNow.has(config.name))
       .toSorted((one, other) => one.configId - other.configId);
     const last = new Map(former.map(({ config }) => [config.name, config] as const));
-    this.use(allManagers(choices, [...queues, ...last.values()]), wrong && placed(wrong));
+    this.use(allManagers(choices, [...queues, ...last.values()], catalogue), wrong && placed(wrong));
   }
 
   /**

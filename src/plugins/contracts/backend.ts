@@ -114,7 +114,9 @@ export interface BackendSection<Config extends TSchema> {
 }
 
 /** The facts about a backend's submitter that others decide by. */
-export interface SubmitterFacts {
+export interface SubmitterFacts<Config extends TSchema = TSchema> {
+  /** Credential files beside the proxy that its workers may need, absolute. One that no manager keeps is watched. Default: none. */
+  credentialFiles?(config: Static<Config>, configDir: string): readonly string[];
   /** The source of queues with this submitter where neither they nor the daemon's settings say one. */
   readonly defaultDemand?: string;
   /** The parts of a payload that its workers can get. Default: none. */
@@ -135,7 +137,7 @@ export interface Backend<
 > {
   readonly name: string;
   readonly module: string;
-  readonly submitter?: BackendSection<Submit> & SubmitterFacts;
+  readonly submitter?: BackendSection<Submit> & SubmitterFacts<Submit>;
   readonly monitor?: BackendSection<Watch>;
   readonly sweeper?: BackendSection<Sweep>;
   /** Makes a connection. Reads and asks nothing yet: that waits for the first call. */
@@ -157,6 +159,7 @@ export interface BackendDefinition extends SectionDefinition {
   readonly backend: AnyBackend;
   readonly onThisMachine: boolean;
   common(config: unknown, context: CheckContext): readonly string[];
+  credentialFiles(config: unknown, configDir: string): readonly string[];
 }
 
 /** A definition whose types are forgotten, as the registry keeps them. */
@@ -182,7 +185,7 @@ export function defineBackend<
   const face = backend as unknown as AnyBackend;
   const definition = <Config extends TSchema>(
     kind: BackendKind,
-    section: (BackendSection<Config> & SubmitterFacts) | undefined,
+    section: (BackendSection<Config> & SubmitterFacts<Config>) | undefined,
   ): BackendDefinition[] => {
     if (section === undefined) return [];
     return [
@@ -196,6 +199,8 @@ export function defineBackend<
         payload: section.payload ?? [],
         onThisMachine: section.onThisMachine ?? false,
         config: section.config,
+        credentialFiles: (config, configDir) =>
+          section.credentialFiles?.(config as Static<Config>, configDir) ?? [],
         common: (config, context) => section.common?.(config as Static<Config>, context) ?? [],
         connections: (config, context) => section.connections(config as Static<Config>, context),
         check: (config, context) =>

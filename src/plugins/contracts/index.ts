@@ -63,7 +63,7 @@ export type { DefinitionProblem } from './definition-problem.ts';
 export type { FamilyPart, Throttle, ThrottledQueue, Throttler, ThrottleFacts } from './throttler.ts';
 export type { Rendered, RenderedFile } from './rendered.ts';
 export type { LeftOutput, OutputReader } from './output-reader.ts';
-export type { FindOutcome, Preflight, SubmitOutcome, Submitter } from './submitter.ts';
+export type { FindOutcome, NeededCredential, Preflight, SubmitOutcome, Submitter } from './submitter.ts';
 export type { Found, GoneOutcome, Sweeper } from './sweeper.ts';
 export type { SourceGauge } from './source-gauge.ts';
 export { longestSourceBody, type SourceHttpAnswer, type SourceHttpRequest } from './source-http.ts';

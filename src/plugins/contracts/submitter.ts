@@ -28,6 +28,9 @@ export type FindOutcome =
   | { readonly kind: 'absent' }
   | { readonly kind: 'unknown'; readonly error: WorkerError };
 
+/** The name of a credential, or names of which one is enough. */
+export type NeededCredential = string | readonly string[];
+
 /**
  * Brings workers to a backend. Called with workers whose intents are committed.
  *
@@ -63,9 +66,10 @@ export interface Submitter {
 
   /**
    * Names of the credentials without which its workers are of no use, as credential managers name them: submission
-   * stops while one of them is bad or ends soon.
+   * stops while one of them is bad or ends soon. Of an inner list one is enough: each is for a part of the workers' places, and the
+   * submitter leaves out the places whose own is bad.
    */
-  credentials?(): readonly string[] | Promise<readonly string[]>;
+  credentials?(): readonly NeededCredential[] | Promise<readonly NeededCredential[]>;
 
   /**
    * Asks the backend about such a worker, and keeps nothing of it: for `check-config --server`. Places are in the

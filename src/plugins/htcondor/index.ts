@@ -4,7 +4,9 @@ import { defineBackend } from '../contracts/backend.ts';
 import type { CheckContext } from '../contracts/definition.ts';
 import { checkSubmitter } from './check.ts';
 import { HTCondorConnection } from './connection.ts';
+import { absolutePaths } from './paths.ts';
 import { hostConfigOf, readHostConfig } from './place/schedds.ts';
+import { tokensOf } from './place/tokens.ts';
 import { HTCondorMonitorConfig, HTCondorSubmitterConfig, HTCondorSweeperConfig } from './schema.ts';
 import { called, connections, everywhere } from './where.ts';
 
@@ -21,6 +23,7 @@ export const htcondorBackend = defineBackend({
     common: called,
     check: checkSubmitter,
     withFiles: withSchedds,
+    credentialFiles: (config, configDir) => tokensOf(absolutePaths(config, configDir)),
     payload: payloadParts,
   },
   monitor: {

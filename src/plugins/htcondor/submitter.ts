@@ -3,13 +3,21 @@ import type { Reason } from '../../worker/reason.ts';
 import type { Worker, WorkerToStart } from '../../worker/worker.ts';
 import type { Context } from '../contracts/context.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
-import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
+import type {
+  FindOutcome,
+  NeededCredential,
+  Preflight,
+  SubmitOutcome,
+  Submitter,
+} from '../contracts/submitter.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { CeTally } from './place/ce-tally.ts';
 import { find } from './submitting/fence.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { connectionName } from './where.ts';
 import { cesOf } from './place/ce-list.ts';
+import { needsCeToken, needsPandaToken, noGoodToken, tokensOf } from './place/tokens.ts';
+import { ceTokenOf, pandaTokenOf } from './template/placeholders.ts';
 import { keepTogether } from './place/groups.ts';
 import { type Schedd, shareAmong } from './place/schedds.ts';
 import { absolutePaths, credentialOf, missingNow } from './paths.ts';
@@ -63,6 +71,12 @@ export class HTCondorSubmitter implements Submitter {
     const { files } = this.#context;
     for (const reason of await missingNow(this.#config, [...templates.values()], files))
       problems.set(reason.message, reason);
+    const token = await noGoodToken(ces, {
+      config: this.#config,
+      texts: this.#texts,
+      context: this.#context,
+    });
+    if (token !== undefined) problems.set(token.message, token);
     const schedds = this.#schedds.map((named) => this.#scheddAt(connectionName(named)));
     const held = schedds.reduce((sum, schedd) => sum + (schedd.held.get(queue) ?? 0), 0);
     if (maxHeldJobs !== undefined && held > 0 && held >= maxHeldJobs) {
@@ -123,8 +137,24 @@ export class HTCondorSubmitter implements Submitter {
     return renderText(this.#texts, this.#config, { schedd, queue }, worker);
   }
 
-  credentials(): readonly string[] {
+  async credentials(): Promise<readonly NeededCredential[]> {
     const proxy = credentialOf(this.#config);
-    return proxy === undefined ? [] : [proxy];
+    const own = proxy === undefined ? [] : [proxy];
+    if (tokensOf(this.#config).length === 0) return own;
+    const { ces } = cesOf(this.#config);
+    const ofCes = new Set<string>();
+    const panda = new Set<string>();
+    let isOpen = ces.length === 0;
+    for (const ce of ces.length === 0 ? [undefined] : ces) {
+      const template = await this.#texts.template(ce);
+      if (Array.isArray(template)) continue;
+      const token = ceTokenOf(this.#config, ce).path;
+      // A computing element that takes workers without one keeps the queue open.
+      if (token !== undefined && needsCeToken(template.statements)) ofCes.add(token);
+      else isOpen = true;
+      const server = pandaTokenOf(this.#config);
+      if (server !== undefined && needsPandaToken(template.statements)) panda.add(server);
+    }
+    return [...own, ...panda, ...(isOpen ? [] : [[...ofCes]])];
   }
 }

@@ -144,6 +144,20 @@ describe('what is known of credentials', () => {
     ]);
   });
 
+  it('c13: stops a queue of several tokens only where none of them is good', () => {
+    const board = new CredentialBoard();
+    const judged = (...names: readonly string[]) =>
+      board.judge({ names: [names], named: false }, 0, now)?.code;
+    const [good, over] = [there(now + minutes), { ...broken, name: '/over' }];
+    board.show('M', [good, over], new Map());
+    expect(judged(name, '/over')).to.equal(undefined);
+    expect(judged('/over')).to.equal('credential-bad');
+    expect(judged('/over', '/unknown')).to.equal(undefined);
+    expect(judged()).to.equal(undefined);
+    board.expect('other');
+    expect(judged('/over', '/unknown')).to.be.a('string');
+  });
+
   it('keeps what two managers say of one file, and the one that fails to renew it speaks', () => {
     const board = new CredentialBoard();
     board.show('watcher', [there(now)], new Map());

@@ -11,6 +11,7 @@ import type { Reader } from '../payload/bundles.ts';
 import { ceName, cesOf } from '../place/ce-list.ts';
 import type { CeTally } from '../place/ce-tally.ts';
 import { shareAmongCes } from '../place/ce-weight.ts';
+import { noGoodToken, tokenFault } from '../place/tokens.ts';
 import { elementOf } from '../place/grid-endpoint.ts';
 import { keepTogether } from '../place/groups.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
@@ -71,7 +72,11 @@ export class Submission {
     }
     const { ces } = cesOf(config);
     if (ces.length === 0) await this.#submitBatch(due, undefined);
-    for (const [ce, some] of this.#sharedAmong(ces, due)) await this.#submitBatch(some, ce);
+    const usable: ChosenCe[] = [];
+    for (const ce of ces) if ((await tokenFault(ce, this.#parts)) === undefined) usable.push(ce);
+    const none = usable.length === 0 ? await noGoodToken(ces, this.#parts) : undefined;
+    if (none !== undefined) this.#reject(due, none);
+    else for (const [ce, some] of this.#sharedAmong(usable, due)) await this.#submitBatch(some, ce);
     return this.#outcomes;
   }
 

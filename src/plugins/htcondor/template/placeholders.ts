@@ -210,22 +210,44 @@ function coreFactorOf(
 function credentialsOf(config: HTCondorSubmitterConfig, ce: ChosenCe | undefined) {
   const analysis = config.useAnalysisCredentials;
   const proxy = (analysis ? config.x509UserProxyAnalysis : undefined) ?? config.x509UserProxy;
-  const tokenDir = (analysis ? config.tokenDirAnalysis : undefined) ?? config.tokenDir;
-  const tokenFilename = tokenDir === undefined || !ce?.endpoint ? undefined : tokenFileOf(ce.endpoint);
-  const { pandaTokenDir, pandaTokenFilename, pandaTokenKeyPath } = config;
+  const token = ceTokenOf(config, ce);
+  const { pandaTokenFilename, pandaTokenKeyPath } = config;
   return {
     x509UserProxy: proxy ?? null,
-    tokenDir: tokenDir ?? null,
-    tokenFilename: tokenFilename ?? null,
-    tokenPath: tokenDir === undefined || tokenFilename === undefined ? null : join(tokenDir, tokenFilename),
+    tokenDir: token.directory ?? null,
+    tokenFilename: token.name ?? null,
+    tokenPath: token.path ?? null,
     pandaTokenFilename: pandaTokenFilename ?? null,
-    pandaTokenPath:
-      pandaTokenDir === undefined || pandaTokenFilename === undefined
-        ? null
-        : join(pandaTokenDir, pandaTokenFilename),
+    pandaTokenPath: pandaTokenOf(config) ?? null,
     pandaTokenKeyPath: pandaTokenKeyPath ?? null,
     pandaTokenKeyFilename: pandaTokenKeyPath === undefined ? null : basename(pandaTokenKeyPath),
   };
+}
+
+/** The token for a computing element; undefined where the queue has none. Paths of the options are absolute. */
+export function ceTokenOf(
+  {
+    useAnalysisCredentials,
+    tokenDir,
+    tokenDirAnalysis,
+  }: Pick<HTCondorSubmitterConfig, 'useAnalysisCredentials' | 'tokenDir' | 'tokenDirAnalysis'>,
+  ce: Pick<ChosenCe, 'endpoint'> | undefined,
+): { readonly directory?: string; readonly name?: string; readonly path?: string } {
+  const directory = (useAnalysisCredentials ? tokenDirAnalysis : undefined) ?? tokenDir;
+  if (directory === undefined) return {};
+  if (!ce?.endpoint) return { directory };
+  const name = tokenFileOf(ce.endpoint);
+  return { directory, name, path: join(directory, name) };
+}
+
+/** The pilot's token for the PanDA server; undefined where the queue names none. */
+export function pandaTokenOf({
+  pandaTokenDir,
+  pandaTokenFilename,
+}: Pick<HTCondorSubmitterConfig, 'pandaTokenDir' | 'pandaTokenFilename'>): string | undefined {
+  return pandaTokenDir === undefined || pandaTokenFilename === undefined
+    ? undefined
+    : join(pandaTokenDir, pandaTokenFilename);
 }
 
 /** Which options a placeholder's value comes from, for those that may have none. Harvester writes "None" then. */
