@@ -135,7 +135,8 @@ export class HTCondorMonitor implements Monitor {
       const history = this.#options.useCondorHistory;
       const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history });
       const absent: Worker[] = [];
-      const byLog = new Map<number, CheckResult>();
+      /** By the history or the log: a job of theirs may live in the queue that the schedd had before. */
+      const notInQueue = new Map<number, CheckResult>();
       for (const worker of workers) {
         const { workerId } = worker;
         const found = jobOfWorker(worker, jobs.get(workerId));
@@ -143,7 +144,7 @@ export class HTCondorMonitor implements Monitor {
         const observation = job && this.#stateOf({ ...job, workerId })?.observation;
         const error = unsaid.get(workerId);
         if (job !== undefined && observation !== undefined)
-          (found === undefined ? byLog : results).set(workerId, {
+          (found?.queued === true ? results : notInQueue).set(workerId, {
             kind: 'observed',
             observation: this.#judged(job, observation),
           });
@@ -153,8 +154,8 @@ export class HTCondorMonitor implements Monitor {
         else if (this.#isCatchingUp) results.set(workerId, { kind: 'unknown', error: unheard });
         else absent.push(worker);
       }
-      if (absent.length + byLog.size > 0) await schedd.jobQueue.require(started, signal);
-      for (const [workerId, result] of byLog) results.set(workerId, result);
+      if (absent.length + notInQueue.size > 0) await schedd.jobQueue.require(started, signal);
+      for (const [workerId, result] of notInQueue) results.set(workerId, result);
       for (const { workerId, queue, configId } of absent)
         if (options(queue, configId).cancelUnknown)
           results.set(workerId, { kind: 'observed', observation: this.#cancelled(workerId) });

@@ -235,6 +235,16 @@ describe('jobs whose mark is an expression', () => {
     expect((await found(schedd, 12)).get(12)).to.deep.equal({ kind: 'unknown', error });
   });
 
+  it('hole 5: are not found in the history alone where the schedd has another queue than before', async () => {
+    const error = { code: 'htcondor-other-queue', message: 'its spool is not mounted' } as const;
+    const require = () => Promise.reject(new ThresherError(error.code, error.message));
+    const job = { cluster: 5, mark: '12' };
+    const schedd = (jobs: Parameters<typeof scheddOf>[0]) =>
+      ({ ...(scheddOf(jobs) as object), jobQueue: { ...sameQueue, require } }) as never;
+    expect((await found(schedd({ ended: [job] }), 12)).get(12)).to.deep.equal({ kind: 'unknown', error });
+    expect((await found(schedd({ queued: [job] }), 12)).get(12)).to.include({ kind: 'found' });
+  });
+
   it('hole 8: are found in the queue: a second job for their workers must not be made', async () => {
     const outcomes = await found(scheddOf({ queued: [{ cluster: 5, mark: expression, value: '12' }] }), 12);
     expect(outcomes.get(12)).to.include({ kind: 'found' });

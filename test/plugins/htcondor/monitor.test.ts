@@ -180,6 +180,29 @@ describe('the monitor of HTCondor', () => {
     expect([seen, troubles.length]).to.deep.equal([['1 running ', '1 gone'], 2]);
   });
 
+  it('hole 5: takes no end of another job of a worker for its own while the schedd has another queue', async () => {
+    const worker = workerOf(1, { handle: { batchID: '7.0', submissionHost: 'S,None' } });
+    const checked = async () => {
+      const result = (await monitor.check([worker], signal)).get(1);
+      return result?.kind === 'unknown'
+        ? result.error.code
+        : result?.kind === 'observed' && result.observation.status;
+    };
+    queue = [job(0, { JobStatus: 2 })];
+    const over = { JobStatus: 4, ExitBySignal: false, ExitCode: 3, CompletionDate: seconds() };
+    ended = [job(1, { [marks.worker]: '1', ...over })];
+    await look();
+    expect(await checked()).to.equal('running');
+    birth++;
+    queue = [];
+    expect(await checked()).to.equal('htcondor-other-queue');
+    // Its own job's end is no better known: the history may be older than the queue that is away.
+    ended = [job(0, over)];
+    expect(await checked()).to.equal('htcondor-other-queue');
+    birth--;
+    expect(await checked()).to.equal('failed');
+  });
+
   it('hole 3: reads of no end in a log while the schedd has another queue, whose jobs have the same numbers', async () => {
     const path = join(directory, 'events');
     writeFileSync(path, '');

@@ -44,7 +44,9 @@ export async function find(
     const said = open.filter(({ workerId }) => !unsaid.has(workerId));
     await removeHalves(schedd, [...jobs.values()].flat().filter(isHalf), signal);
     const absent = said.filter(({ workerId }) => (jobs.get(workerId) ?? []).every(isHalf));
-    if (absent.length > 0) await schedd.jobQueue.require(started, signal);
+    // One that is found in the history alone may have another job in the queue that the schedd had before.
+    const isQueued = (worker: Worker) => jobOfWorker(worker, jobs.get(worker.workerId))?.queued === true;
+    if (!said.every(isQueued)) await schedd.jobQueue.require(started, signal);
     await schedd.bundles.dropAll(new Set(absent.map(({ workerId }) => workerId)));
     for (const worker of said) {
       const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));

@@ -115,7 +115,9 @@ describe('c13: tokens of computing elements', () => {
     const schedd = {
       jobQueue: { require: async () => undefined },
       submissionHost: 'S',
-      ...{ fenced: new Map(), refused: new Map(), fresh: new Map() },
+      fenced: new Map(),
+      refused: new Map(),
+      fresh: new Map(),
       refusedByRule: { takenOf: () => 0, taken: () => undefined },
       submits: { begin: async () => ({ onStart: () => undefined, over: () => undefined }) },
       client: { submit: async () => workers.map((_, proc) => ({ cluster: 1, proc })) },
