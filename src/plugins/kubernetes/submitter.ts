@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { ThresherError, toReason } from '../../worker/errors.ts';
-import { resolve } from 'node:path';
+import { posix, resolve } from 'node:path';
 import pMap from 'p-map';
 import { isKubernetesError } from '../../clients/kubernetes/errors.ts';
 import { clusterName, secretKeyName } from '../../clients/kubernetes/place.ts';
@@ -109,23 +109,32 @@ export class K8sSubmitter implements Submitter {
 
   async credentials(): Promise<readonly string[]> {
     const file = this.#proxyFile();
-    if (file !== undefined) return [file];
-    const { proxySecretPath } = this.#parts.config;
-    if (proxySecretPath === undefined) return [];
+    const { proxySecretPath, tokenDir, pandaTokenFilename } = this.#parts.config;
+    // A file of this machine counts before a proxy in a Secret. The pilot's token is beside either.
+    const paths = [
+      ...(file === undefined && proxySecretPath !== undefined ? [proxySecretPath] : []),
+      ...(tokenDir === undefined || pandaTokenFilename === undefined
+        ? []
+        : [posix.join(tokenDir, pandaTokenFilename)]),
+    ];
+    const own = file === undefined ? [] : [file];
+    if (paths.length === 0) return own;
     const version = await this.#versionOf(this.#template.file);
-    if (this.#mounted?.version !== version)
-      this.#mounted = { version, names: await this.#mountedAt(proxySecretPath) };
-    return this.#mounted.names;
+    if (this.#mounted?.version !== version) this.#mounted = { version, names: await this.#mountedAt(paths) };
+    return [...own, ...this.#mounted.names];
   }
 
-  async #mountedAt(path: string): Promise<readonly string[]> {
+  async #mountedAt(paths: readonly string[]): Promise<readonly string[]> {
     const { config, context } = this.#parts;
     const template = await this.#template.read();
     if (Array.isArray(template)) return [];
-    const mounted = secretAt(template, path);
-    if (mounted === undefined) return [];
     const cluster = clusterName(config, context.configDir);
-    return [secretKeyName(cluster, namespaceOf(config), mounted.secret, mounted.key)];
+    return paths.flatMap((path) => {
+      const mounted = secretAt(template, path);
+      return mounted === undefined
+        ? []
+        : [secretKeyName(cluster, namespaceOf(config), mounted.secret, mounted.key)];
+    });
   }
 
   async find(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, FindOutcome>> {

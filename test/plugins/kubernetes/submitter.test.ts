@@ -58,3 +58,52 @@ describe('a Kubernetes cluster that gives an object of a worker a uid with our o
     });
   });
 });
+
+describe('c13: the credentials of a Kubernetes queue', () => {
+  let stub: KubernetesStub;
+
+  beforeEach(async () => {
+    stub = await KubernetesStub.start();
+    const mounts = [
+      { name: 'proxy', mountPath: '/proxy' },
+      { name: 'token', mountPath: '/token' },
+    ];
+    const volumes = [
+      { name: 'proxy', secret: { secretName: 'proxy-secret' } },
+      { name: 'token', secret: { secretName: 'token-secret', items: [{ key: 'panda', path: 'pilot' }] } },
+    ];
+    const spec = {
+      restartPolicy: 'Never',
+      containers: [{ ...containers[0], volumeMounts: mounts }],
+      volumes,
+    };
+    writeFileSync(
+      join(stub.directory, 'job.json'),
+      JSON.stringify({ ...template, spec: { ...template.spec, template: { spec } } }),
+    );
+  });
+  afterEach(() => stub.stop());
+
+  const named = async (options: object) => {
+    const submitter = stub.plugin('submitter', { k8s_yaml_file: 'job.json', ...options });
+    return ((await submitter.credentials?.()) ?? []).map((name) =>
+      String(name).replace(/^.*kubeconfig\W*/, ''),
+    );
+  };
+  const token = { tokenDir: '/token', pandaTokenFilename: 'pilot' };
+
+  it("are the proxy and the pilot's token, in the Secrets where the template mounts them", async () => {
+    const [proxy = '', panda = ''] = await named({ proxySecretPath: '/proxy/x509', ...token });
+    expect(proxy).to.match(/proxy-secret\W+x509$/);
+    expect(panda).to.match(/token-secret\W+panda$/);
+    expect(await named(token)).to.deep.equal([panda]);
+    expect(await named({ tokenDir: '/token' })).to.deep.equal([]);
+    expect(await named({ ...token, pandaTokenFilename: 'other' })).to.deep.equal([]);
+  });
+
+  it('are the token beside a proxy of this machine', async () => {
+    const [file, panda] = await named({ x509UserProxy: '/run/proxy', ...token });
+    expect(file).to.equal('/run/proxy');
+    expect(panda).to.match(/token-secret\W+panda$/);
+  });
+});
