@@ -6,6 +6,7 @@ import { type Environment, ExitStatus } from './environment.ts';
 import { namedCommand } from './named-command.ts';
 import { globalOutputOption, oneLine, passOutputOn, withoutSecrets } from './output.ts';
 import { MistakesInFiles } from './problems.ts';
+import { versionText } from './version.ts';
 
 /**
  * The command line. For a subcommand that is not in `wanted` only its name is known, for the help and for suggestions.
@@ -23,6 +24,11 @@ export async function makeProgram(
     )
     .option('--state-dir <dir>', 'its state directory, instead of the one in the settings')
     .addOption(globalOutputOption())
+    .option('--version', 'show the version, and do nothing else')
+    .on('option:version', () => {
+      environment.out.write(versionText());
+      throw new ExitStatus(0);
+    })
     .hook('preAction', passOutputOn)
     .configureOutput({
       writeOut: (text) => environment.out.write(text),

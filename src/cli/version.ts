@@ -5,9 +5,16 @@ import { type OutputFormat, outputOption, printJson } from './output.ts';
 
 export function addVersion(command: Command, environment: Environment): void {
   command.addOption(outputOption()).action(({ output }: { output: OutputFormat }) => {
-    const version = readVersion();
-    const node = process.versions.node;
-    if (output === 'json') printJson(environment.out, [{ version, node }]);
-    else environment.out.write(`thresher ${version} (Node ${node})\n`);
+    if (output === 'json') printJson(environment.out, [versions()]);
+    else environment.out.write(versionText());
   });
+}
+
+export function versionText(): string {
+  const { version, node } = versions();
+  return `thresher ${version} (Node ${node})\n`;
+}
+
+function versions() {
+  return { version: readVersion(), node: process.versions.node };
 }

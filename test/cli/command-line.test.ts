@@ -289,6 +289,12 @@ describe('command line, used wrongly', () => {
     });
   });
 
+  it('C5: --version shows the same, before any command', async () => {
+    const shown = await runHere('version');
+    for (const words of [['--version'], ['--version', 'queues'], ['--config', '/none', '--version']])
+      expect(await runHere(...words)).to.deep.equal(shown);
+  });
+
   it('version works without any configuration', async () => {
     const { status, stdout } = await runHere('version');
     expect(status).to.equal(0);

@@ -65,7 +65,13 @@ describe('completion in bash', () => {
   });
 
   it('offers the options of a subcommand and of the whole', () => {
-    expect(complete('queues', '--')).to.have.members(['--output', '--help', '--config', '--state-dir']);
+    expect(complete('queues', '--')).to.have.members([
+      '--output',
+      '--help',
+      '--config',
+      '--state-dir',
+      '--version',
+    ]);
     expect(complete('logs', '5', '--st')).to.have.members(['--stderr', '--state-dir']);
   });
 
