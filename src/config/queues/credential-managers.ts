@@ -231,8 +231,8 @@ export function managersRunBy({
 }
 
 /**
- * All managers: these, those that queues name, and a watch for each file that a queue needs and no manager keeps or
- * watches. An expired proxy stops its queue even if another program renews it.
+ * All managers: these, those that queues name, and a watch for the files that queues need and no manager keeps or
+ * watches, one for each directory: a site may have hundreds of tokens. An expired proxy stops its queue even if another program renews it.
  */
 export function allManagers(
   choices: readonly CredentialManagerChoice[],
@@ -246,11 +246,13 @@ export function allManagers(
     queues.flatMap((queue) => filesOf(queue, catalogue).map((file) => [file, queue] as const)),
   );
   const watched = [...needed].filter(([file]) => !kept.has(file) && !filled.has(dirname(file)));
+  const byDirectory = [...Map.groupBy(watched, ([file]) => dirname(file)).values()];
   return [
     ...named,
-    ...watched.map(([file, { configDir }]) => {
+    ...byDirectory.map((some) => {
       const watcher = { name: 'FileCredManager', module: 'thresher/credentials' };
-      return { ...watcher, config: { files: [file] }, configDir };
+      const files = some.map(([file]) => file).toSorted();
+      return { ...watcher, config: { files }, configDir: some[0]?.[1].configDir ?? '/' };
     }),
   ];
 }
