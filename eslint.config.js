@@ -7,6 +7,14 @@ const noSpreadLiterals = {
   message: 'write its properties as plain properties',
 };
 
+/** Whoever writes a text of megabytes would have the loop blocked for what nobody is shown. */
+const noLateCut = ['slice', 'substring', 'substr'].flatMap((cut) =>
+  ['MemberExpression > ', 'MemberExpression > CallExpression > MemberExpression > '].map((way) => ({
+    selector: `CallExpression[callee.property.name='${cut}'] > ${way}CallExpression[callee.name=/^(withoutOwn|factsFromOutside)$/]`,
+    message: 'cut before secrets are looked for: beginningFromOutside or beginningOfOwn',
+  })),
+);
+
 /** While a process writes into a directory, its removal fails; in a hook that drops the tests behind it. */
 const noHastyRemoval = {
   selector:
@@ -63,6 +71,7 @@ export default tseslint.config(
       'no-restricted-syntax': [
         'error',
         noSpreadLiterals,
+        ...noLateCut,
         {
           selector:
             ":matches(NewExpression[arguments.length=0], CallExpression):matches([callee.name='Date'], [callee.property.name='Date'])",

@@ -1,3 +1,4 @@
+import { beginningOfOwn } from '../util/beginning.ts';
 import { holdsOwn, jsonWithoutOwn, withoutOwn } from '../util/own-secrets.ts';
 import { fstatSync } from 'node:fs';
 import { Writable } from 'node:stream';
@@ -66,7 +67,7 @@ export function createLog(settings: LogSettings): DaemonLog {
 const longestFact = 10_000;
 
 function bounded(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const cut = (text: string) => `${withoutOwn(text).slice(0, longestFact)}... (${text.length} characters)`;
+  const cut = (text: string) => `${beginningOfOwn(text, longestFact)}... (${text.length} characters)`;
   return Object.fromEntries(
     Object.entries(facts).map(([name, value]) => {
       if (typeof value === 'string') return [name, value.length > longestFact ? cut(value) : value];

@@ -18,6 +18,15 @@ export function beginningFromOutside(text: string, most: number): string {
   return `${shown.slice(0, most - 3)}...`;
 }
 
+/**
+ * The same without our own secrets alone, and without dots: for words of thresher, which may have some of a program or server among them, where a
+ * cut follows.
+ */
+export function beginningOfOwn(text: string, most: number): string {
+  const read = most + behindCut;
+  return (text.length <= read ? withoutOwn(text) : beginningWithoutOwn(text, read)).slice(0, most);
+}
+
 /** A form may have taken the first characters of it with the secret. */
 function withoutClosing(shown: string, closing: string): string {
   for (let left = closing.length; left > 0; left--)

@@ -28,8 +28,8 @@ export const fileKinds = {
   kubeconfig: kind('kubeconfig', 4 * megabyte),
   // All authorities of the web and of the grid together have 1 MB.
   certificate: kind('certificate or key', 4 * megabyte),
-  // A longer token fits into no header of a request.
-  token: kind('token', 64 * kilobyte),
+  // A longer token fits into no header of a request: Node and most servers take 16 kB of all of them.
+  token: kind('token', 16 * kilobyte),
   // A line, as every request has to bring it.
   httpToken: kind('token', 4 * kilobyte),
   // A Secret holds a megabyte, as base64.

@@ -47,6 +47,9 @@ function partsOf(form: string): readonly number[] {
   return places.filter((at) => at === 0 || new Set(form.slice(at, at + telling)).size >= fewest);
 }
 
+/** Grows with each form of a secret that is looked for from now on, or no more: what was masked before may show one. */
+let changes = 0;
+
 /** Of the four characters at this place. */
 function mark(text: string, at: number): number {
   let sum = 0;
@@ -74,6 +77,7 @@ function hold(form: string, was: Extent, is: Extent): void {
   else holders.delete(form);
   const after = extentOf(form);
   if (after === before) return;
+  changes++;
   for (const [part] of partsTo(form, before)) {
     const others = othersAt(part, form);
     if (others.length > 0) parts.set(part, others);
@@ -288,6 +292,31 @@ export function factsFromOutside(value: unknown, show = fromOutside, depth = 0):
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [withoutOwn(key), factsFromOutside(inner, show, depth + 1)]),
   );
+}
+
+/** Characters that `WithoutOwn` keeps: above what the words of one Pod have. */
+const mostKept = 64 * 1024;
+
+/** The same as `withoutOwn` for the words of one that is shown again and again: each is looked at once, until our secrets change. */
+export class WithoutOwn {
+  readonly #shown = new Map<string, string>();
+  #changes = changes;
+  #characters = 0;
+
+  of(text: string): string {
+    if (this.#changes !== changes || this.#characters > mostKept) {
+      this.#shown.clear();
+      this.#characters = 0;
+      this.#changes = changes;
+    }
+    let shown = this.#shown.get(text);
+    if (shown === undefined) {
+      shown = withoutOwn(text);
+      this.#shown.set(text, shown);
+      this.#characters += text.length;
+    }
+    return shown;
+  }
 }
 
 /** Whether a text has a secret of this process in it, whole or cut. */

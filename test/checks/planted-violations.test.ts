@@ -326,6 +326,11 @@ describe('planted violations: lint', () => {
       text: 'export const a = { ...{ b: 1, c: 2 } };\n',
       rule: 'no-restricted-syntax',
     },
+    ...['', '.trim()'].map((between, at) => ({
+      file: `src/planted/late-cut-${at}.ts`,
+      text: `declare function withoutOwn(text: string): string;\nexport const a = (b: string): string => withoutOwn(b)${between}.slice(0, 9);\n`,
+      rule: 'no-restricted-syntax',
+    })),
     { file: 'src/planted/date.ts', text: 'export const a = new Date();\n', rule: 'no-restricted-syntax' },
     {
       file: 'src/planted/interval.ts',

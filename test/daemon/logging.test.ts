@@ -16,6 +16,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { LogFile } from '../../src/daemon/log-file.ts';
 import { createLog, formatInUse, isJournal } from '../../src/daemon/logging.ts';
+import { charactersLookedAt } from '../support/masked-characters.ts';
 import { program } from '../support/program.ts';
 import { Site } from '../support/site.ts';
 import { removeDirectory, temporaryDirectory } from '../support/temporary.ts';
@@ -157,6 +158,17 @@ describe('log format', () => {
       expect([others, line.length < 50_000]).to.deep.equal([[], true]);
       expect(line).to.include('... (10000000 characters)').and.include('(cannot be shown)');
     }
+  });
+
+  it('hole 8: looks for secrets in facts as far as it shows them', async () => {
+    rememberSecret('opaque-in-a-log-0123456789');
+    const long = 'words '.repeat(200_000);
+    const looked = await charactersLookedAt(() =>
+      lines('plain', (log) => {
+        log.warn('large', { long, list: [long] });
+      }),
+    );
+    expect(looked).to.be.within(1, 100_000);
   });
 
   it('json is one object per line', async () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { beginningFromOutside, brief } from '../../src/util/beginning.ts';
+import { beginningFromOutside, beginningOfOwn, brief } from '../../src/util/beginning.ts';
 import { fromOutside, rememberSecret } from '../../src/util/own-secrets.ts';
 import { makeJwt } from '../support/credentials.ts';
-import { maskedCharacters } from '../support/masked-characters.ts';
+import { charactersLookedAt, maskedCharacters } from '../support/masked-characters.ts';
 
 describe('the beginning of a text from outside', () => {
   it('hole 8: is masked in what is shown and a little more, however long the text is', async () => {
@@ -50,6 +50,22 @@ describe('the beginning of a text from outside', () => {
           /^\(hidden\)( \(hidden\))?\.\.\.$/,
         );
       }
+  });
+
+  it('hole 8: of words of thresher is looked at as far as it is shown and a little more, and has no piece of a secret', async () => {
+    const secret = 'own-words-0123456789-abcdef';
+    rememberSecret(secret);
+    expect(await charactersLookedAt(() => beginningOfOwn('words '.repeat(100_000), 300))).to.be.within(
+      1,
+      1000,
+    );
+    for (let at = 250; at <= 300; at++) {
+      const long = `${'.'.repeat(at)} ${secret} ${'.'.repeat(1000)}`;
+      for (const text of [long, long.slice(0, 400)])
+        expect(beginningOfOwn(text, 300)).to.have.length.at.most(300).and.not.include('own-');
+    }
+    expect(beginningOfOwn(`a ${secret} b`, 300)).to.equal('a (hidden) b');
+    expect(beginningOfOwn('plain', 3)).to.equal('pla');
   });
 
   it('shows a short text whole, without secrets of ours', () => {

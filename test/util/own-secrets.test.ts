@@ -15,8 +15,10 @@ import {
   rememberEnvironment,
   rememberSecret,
   withoutOwn,
+  WithoutOwn,
 } from '../../src/util/own-secrets.ts';
 import { messageOf, ThresherError, toReason } from '../../src/worker/errors.ts';
+import { charactersLookedAt } from '../support/masked-characters.ts';
 
 /** Our own, as they are sent: some have a form, and some are any word. */
 const secrets: Readonly<Record<string, string>> = {
@@ -504,5 +506,29 @@ describe('hole 3: a secret that comes back from outside', () => {
     const said = 'jobs.batch "abc" is forbidden: User "u" cannot list resource "jobs" in the namespace "abc"';
     expect(fromOutside(said)).to.equal(said);
     expect(factsFromOutside({ HoldReason: said, code: 3 })).to.deep.equal({ HoldReason: said, code: 3 });
+  });
+});
+
+describe('the words of one that is shown again and again', () => {
+  it('are looked at once, until a secret comes or goes, and have no secret of ours then', async () => {
+    const [first, second] = ['shown-often-first-012345', 'shown-often-second-54321'];
+    rememberSecret(first, 'shown often');
+    const words = new WithoutOwn();
+    const text = `${first} and ${second} ${'words '.repeat(600)}`;
+    expect(words.of(text)).to.match(/^\(hidden\) and shown-often-second/);
+    expect(await charactersLookedAt(() => words.of(text))).to.equal(0);
+    expect(words.of('plain')).to.equal('plain');
+    expect(await charactersLookedAt(() => words.of(text))).to.equal(0);
+    rememberSecret(second, 'shown often too');
+    expect(words.of(text)).to.match(/^\(hidden\) and \(hidden\) words/);
+    // The same secret again changes nothing.
+    rememberSecret(second, 'shown often too');
+    expect(await charactersLookedAt(() => words.of(text))).to.equal(0);
+  });
+
+  it('are kept no longer than they are many', () => {
+    const words = new WithoutOwn();
+    for (let at = 0; at < 1000; at++) expect(words.of(`${at}${'x'.repeat(1000)}`)).to.have.length.above(1000);
+    expect(words.of('0')).to.equal('0');
   });
 });

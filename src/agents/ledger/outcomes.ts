@@ -1,5 +1,5 @@
 import { isTime } from '../../util/clock.ts';
-import { beginningFromOutside, brief } from '../../util/beginning.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
 import { factsFromOutside } from '../../util/own-secrets.ts';
 import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.ts';
 import type { Observation } from '../../worker/observation.ts';
@@ -88,6 +88,8 @@ function accepted(
 const maxDetail = 20_000;
 /** Longest sentence that is kept; PanDA takes 500 characters. */
 const maxMessage = 500;
+/** Longest name, address or status that is kept, characters. */
+const maxName = 300;
 
 /** Makes an observation a change of the worker's row. A worker whose end was asked for is cancelled, not failed. */
 export function observationChange(observation: Observation, killed: boolean): Change {
@@ -120,7 +122,7 @@ function timeOf(ms: number | undefined): number | undefined {
 
 /** A name, an address or a status: a machine that says what it is called may say anything. */
 function nameFromOutside(text: string): string {
-  return brief(factsFromOutside(text) as string);
+  return beginningFromOutside(text, maxName);
 }
 
 function saidOutside({ code, message }: WorkerError): WorkerError {

@@ -1,3 +1,4 @@
+import { fileKinds } from '../../util/file-kinds.ts';
 import { rememberSecret } from '../../util/own-secrets.ts';
 import { readCcache } from './ccache.ts';
 import { readToken } from './jwt.ts';
@@ -72,8 +73,8 @@ export function rememberTokens(bytes: Buffer, place: string): void {
 
 /** Each character of a secret costs time, and the file may be a log of tokens by mistake: of one file so many, and so many characters of all. */
 const mostSecrets = { count: 40, characters: 64 * 1024 } as const;
-/** Characters of one: no server takes a longer token, and a private key of 8192 bits has less than half of it. */
-const longestSecret = 16 * 1024;
+/** Characters of one: a private key of 8192 bits has less than half of it. */
+const longestSecret = fileKinds.token.largest;
 
 function remember(secrets: readonly string[], place: string): void {
   let left: number = mostSecrets.characters;

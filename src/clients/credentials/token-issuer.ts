@@ -30,6 +30,8 @@ export interface TokenRequest {
   readonly scope: string;
 }
 
+/** Characters of a token: as many as a file may have. */
+const longestToken = fileKinds.token.largest;
 /** Longest piece of an issuer's words that is shown. */
 const excerpt = 200;
 
@@ -62,7 +64,7 @@ export class TokenIssuer {
       const answer = await oidc.clientCredentialsGrant(await this.#configuration, parameters);
       const { issuer, clientId } = this.#client;
       // What is remembered is looked for in every message.
-      if (answer.access_token.length > fileKinds.token.largest) throw new AnswerTooLarge();
+      if (answer.access_token.length > longestToken) throw new TokenTooLong();
       if (!/^[\x21-\x7e]+$/.test(answer.access_token))
         throw new Error('its token has characters that no request may have');
       rememberSecret(answer.access_token, [issuer, clientId, audience, scope].join(' '));
@@ -134,6 +136,8 @@ async function textOf(answer: Awaited<ReturnType<typeof fetch>>): Promise<string
 
 class AnswerTooLarge extends Error {}
 
+class TokenTooLong extends Error {}
+
 /** An error shows nothing of an answer's body but the issuer's own error. */
 function whyFailed(error: unknown): string {
   if (error instanceof oidc.ResponseBodyError) {
@@ -141,6 +145,7 @@ function whyFailed(error: unknown): string {
     return `refused (HTTP ${status}): ${code}${more === undefined ? '' : `, ${more}`}`;
   }
   if (error instanceof oidc.WWWAuthenticateChallengeError) return `refused (HTTP ${error.status})`;
+  if (error instanceof TokenTooLong) return `gave a token of more than ${longestToken} characters`;
   if (!(error instanceof Error)) return 'failed';
   if ([error, error.cause].some((one) => one instanceof AnswerTooLarge))
     return 'gave an answer that is too large';

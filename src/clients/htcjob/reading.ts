@@ -4,6 +4,7 @@ import type { KubernetesObject } from '../kubernetes/objects.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import { type Clock, nextTurn } from '../../util/clock.ts';
+import { beginningFromOutside } from '../../util/beginning.ts';
 import { factsFromOutside, holdsOwn, withoutOwn } from '../../util/own-secrets.ts';
 import { maskText } from '../../util/secrets.ts';
 import { ThresherError } from '../../worker/errors.ts';
@@ -46,6 +47,10 @@ interface EventObject extends KubernetesObject {
   readonly lastTimestamp?: string | null;
   readonly eventTime?: string | null;
 }
+
+/** Characters that are shown of an Event: of its message, and of each other part. Source: Kubernetes' validation of events. */
+const longestMessage = 1024;
+const longestWord = 128;
 
 /** Reads the HTCJobs of the operator's cluster with its login, beside the daemon. */
 export class HtcJobReader {
@@ -117,12 +122,12 @@ export class HtcJobReader {
       { signal, fieldSelector: `involvedObject.uid=${uid}` },
       (object) => {
         const { type, reason, message, lastTimestamp, eventTime } = object as EventObject;
-        return factsFromOutside({
-          time: lastTimestamp ?? eventTime ?? '',
-          type: type ?? '',
-          reason: reason ?? '',
-          message: message ?? '',
-        }) as HtcJobEvent;
+        return {
+          time: beginningFromOutside(lastTimestamp ?? eventTime ?? '', longestWord),
+          type: beginningFromOutside(type ?? '', longestWord),
+          reason: beginningFromOutside(reason ?? '', longestWord),
+          message: beginningFromOutside(message ?? '', longestMessage),
+        };
       },
     );
     return items.sort((one, other) => one.time.localeCompare(other.time));

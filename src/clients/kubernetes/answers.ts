@@ -1,4 +1,4 @@
-import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
+import { fromOutside, holdsOwn } from '../../util/own-secrets.ts';
 import { tooLarge } from './connection-failures.ts';
 import { type Asked, KubernetesError, mayTellSecrets } from './errors.ts';
 import type { ObjectMeta } from './objects.ts';
@@ -190,22 +190,26 @@ export function noApi(asked: Asked, said: string): KubernetesError {
 
 /** By these an object is known. They are kept, shown and sent as they are. */
 const names = ['name', 'namespace', 'uid', 'resourceVersion'] as const;
+/** Longest name, characters. Source: Kubernetes' `DNS1123SubdomainMaxLength`. Uids and versions are much shorter. */
+const longestName = 253;
 
 /**
- * Why an object is not to be read: it is known by a secret of ours, as where a server or a proxy echoes the login that it was sent. Masked
- * names would make one object of several. What stands in the path is ours already.
+ * Why an object is not to be read: what it is known by is no name, or a secret of ours, as where a server or a proxy echoes the login that it was
+ * sent. Masked names would make one object of several. What stands in the path is ours already.
  */
 export function whyUnnamed(
   metadata: ObjectMeta | null | undefined,
   asked: Asked,
 ): KubernetesError | undefined {
   if (!metadata) return undefined;
+  const given = (key: (typeof names)[number]): unknown => metadata[key] ?? '';
+  // All of them first: the sentence on one names others, too.
+  const odd = names.find((key) => !isName(given(key)));
+  if (odd !== undefined)
+    return noApi(asked, `an object whose metadata.${odd} is no text of at most ${longestName} characters`);
   for (const key of names) {
-    const value: unknown = metadata[key];
-    if (value === undefined || value === null) continue;
-    const text = typeof value === 'string' ? value : JSON.stringify(value);
-    // `withoutOwn` gives the text itself back where nothing is hidden.
-    if (withoutOwn(text) === text || asked.path.includes(text)) continue;
+    const text = given(key) as string;
+    if (!holdsOwn(text) || asked.path.includes(text)) continue;
     const { namespace = '', name = '' } = metadata;
     const message = `${asked.server} gave an object of ${asked.path} that counts as no answer, as its ${key} has a secret of this process in it: ${namespace}/${name}, ${key} ${text}`;
     return new KubernetesError(
@@ -214,6 +218,10 @@ export function whyUnnamed(
     );
   }
   return undefined;
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= longestName;
 }
 
 /** The texts of `Warning: 299 - "text"` headers. Source: RFC 7234, 5.5, which Kubernetes goes on using. */

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { givingWay } from '../../util/clock.ts';
 import { sizeOf } from '../../util/json.ts';
 import { continueIn, noApi, parse, warningsOf, whyUnnamed, withoutPodTemplate } from './answers.ts';
 import type {
@@ -87,10 +88,12 @@ const contentTypes: Readonly<Record<PatchOptions['kind'], string>> = {
  */
 export class KubernetesClient {
   readonly #requests: Requests;
+  readonly #clock: RequestsOptions['clock'];
 
   /** The client reads and connects nothing before the first call. */
   constructor(options: RequestsOptions) {
     this.#requests = new Requests(options);
+    this.#clock = options.clock;
   }
 
   /** Whether the cluster has given a successful answer. */
@@ -264,6 +267,7 @@ export class KubernetesClient {
     const begun = new Set<string>();
     /** Pages that stay as small as they are. */
     let small = 0;
+    const giveWay = givingWay(this.#clock);
     for (let current = pageAfter(undefined); ;) {
       const asked = this.#requests.asked(current.asked);
       let read: PageRead;
@@ -288,6 +292,8 @@ export class KubernetesClient {
       if (page.items === undefined || page.metadata?.resourceVersion === undefined)
         throw noApi(asked, 'no list');
       for (const object of page.items ?? []) {
+        // Others have their turn: secrets may be looked for in each object.
+        await giveWay();
         const kept = record(object);
         if (kept === undefined) continue;
         items.push(kept);

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { createSecureContext, getCACertificates, rootCertificates } from 'node:tls';
 import { isObject } from '../../util/json.ts';
-import type { FileKind } from '../../util/file-kinds.ts';
+import { type FileKind, fileKinds } from '../../util/file-kinds.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import { runExecPlugin } from './exec-credential.ts';
@@ -124,9 +124,18 @@ async function loginOf(
   };
 }
 
-function bearer({ source, user }: ClusterAccess, token: string): Record<string, string> {
-  rememberSecret(token, `login ${source} ${user.name}`);
+function bearer(access: ClusterAccess, token: string): Record<string, string> {
+  rememberToken(access, token);
   return { authorization: `Bearer ${token}` };
+}
+
+/** What is remembered is looked for in every message. */
+function rememberToken(access: ClusterAccess, token: string): void {
+  const { source, user } = access;
+  const { largest } = fileKinds.token;
+  if (token.length > largest)
+    throw failed(access, `its token has more than ${largest} characters, which no request may have`);
+  rememberSecret(token, `login ${source} ${user.name}`);
 }
 
 /** The ways of logging in that kubectl gave up are client-node's; only who uses them pays for its import. */
@@ -147,7 +156,7 @@ async function askProvider({ access, files }: Reading): Promise<Headers> {
   }
   const authorization = options.headers['Authorization'];
   if (authorization === undefined) throw failed(access, `${provider} gave no credentials`);
-  rememberSecret(authorization.replace(/^Bearer /, ''), `login ${access.source} ${access.user.name}`);
+  rememberToken(access, authorization.replace(/^Bearer /, ''));
   return { authorization };
 }
 

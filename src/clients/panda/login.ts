@@ -1,5 +1,6 @@
 import { createSecureContext } from 'node:tls';
 import { X509Certificate } from 'node:crypto';
+import { fileKinds } from '../../util/file-kinds.ts';
 import { rememberSecret } from '../../util/own-secrets.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -124,6 +125,9 @@ export class PandaLogin {
     const text = 'file' in token ? (await this.#text(token.file, 'token')).trim() : token.text.trim();
     const name = 'file' in token ? token.file : 'auth_token';
     if (!/^[\x21-\x7e]+$/.test(text)) throw wrong(name, 'has no token: it is empty, or has blanks inside');
+    // What is remembered is looked for in every message.
+    if (text.length > fileKinds.token.largest)
+      throw wrong(name, `has a token of more than ${fileKinds.token.largest} characters`);
     rememberSecret(text, 'the login to the PanDA server');
     return { fingerprint, tls: ca, headers: { authorization: `Bearer ${text}`, origin } };
   }

@@ -3,7 +3,7 @@ import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Host } from '../contracts/context.ts';
 import type { K8sNamespace } from './namespace.ts';
 import { isoSeconds } from '../../util/clock.ts';
-import { withoutOwn } from '../../util/own-secrets.ts';
+import { beginningFromOutside, beginningOfOwn } from '../../util/beginning.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
@@ -16,8 +16,9 @@ export interface Decision {
 
 /** Longest message of an Event. Source: Kubernetes' validation of events. */
 const longest = 1024;
-/** Longest piece of one that is shown. */
+/** Longest piece of one that is shown, and longest reason of one. Source: Kubernetes' validation of events. */
 const longestWarning = 300;
+const longestReason = 128;
 
 /** Tells, and goes on at once: an Event that is not written changes nothing. */
 export function tell(
@@ -40,7 +41,7 @@ export function tell(
     type: reason === 'GivenUp' ? 'Warning' : 'Normal',
     reason,
     // It may have words of the cluster, and everybody who may read Events reads them.
-    message: withoutOwn(message).slice(0, longest),
+    message: beginningOfOwn(message, longest),
     source: { component: 'thresher' },
     firstTimestamp: at,
     lastTimestamp: at,
@@ -82,8 +83,10 @@ export async function lastWarnings(
       const { involvedObject, reason, message, lastTimestamp, eventTime } = object as EventObject;
       const uid = involvedObject?.uid ?? '';
       const at = Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
-      if (reason && wanted.has(uid) && at >= (last.get(uid)?.at ?? 0))
-        last.set(uid, { at, text: `${reason}: ${withoutOwn(message ?? '').slice(0, longestWarning)}` });
+      if (reason && wanted.has(uid) && at >= (last.get(uid)?.at ?? 0)) {
+        const said = beginningFromOutside(message ?? '', longestWarning);
+        last.set(uid, { at, text: `${beginningFromOutside(reason, longestReason)}: ${said}` });
+      }
       // Nothing of it is kept.
       return undefined;
     });

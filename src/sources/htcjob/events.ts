@@ -2,7 +2,7 @@ import type { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Log } from '../../plugins/contracts/index.ts';
 import { type Clock, isoSeconds } from '../../util/clock.ts';
-import { withoutOwn } from '../../util/own-secrets.ts';
+import { beginningOfOwn } from '../../util/beginning.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import { withoutEnd } from '../../util/without-end.ts';
 import { toReason } from '../../worker/errors.ts';
@@ -22,8 +22,9 @@ const rate = { perSecond: 10, burst: 100 };
 const leftOutEvery = 60_000;
 /** Longest name of an object that goes before the rest of an Event's, which may have 253 characters. */
 const longestName = 230;
-/** Longest message. Source: Kubernetes' validation of events. */
+/** Longest message, and longest reason. Source: Kubernetes' validation of events. */
 const longest = 1024;
+const longestReason = 128;
 
 export interface Note {
   readonly type: 'Normal' | 'Warning';
@@ -99,8 +100,8 @@ export class EventWriter {
         involvedObject: { apiVersion, kind: htcJobKind, namespace, name, uid },
         type,
         // As of a status: see `writtenStatus`.
-        reason: withoutOwn(reason),
-        message: withoutOwn(message).slice(0, longest),
+        reason: beginningOfOwn(reason, longestReason),
+        message: beginningOfOwn(message, longest),
         source: { component: 'thresher' },
         firstTimestamp: at,
         lastTimestamp: at,

@@ -13,7 +13,7 @@ import {
   type SpecProblem,
 } from '../../clients/htcjob/resource.ts';
 import { isoSeconds } from '../../util/clock.ts';
-import { withoutOwn } from '../../util/own-secrets.ts';
+import { beginningOfOwn } from '../../util/beginning.ts';
 
 /** Most return codes in a status: a resource has at most 1.5 MB. */
 const mostReturnCodes = 200;
@@ -22,7 +22,7 @@ const longestMessage = 4000;
 
 /** Our own logins are hidden first (see `writtenStatus`): a piece of one before the cut may be too short to be known. */
 export function cutMessage(message: string): string {
-  return withoutOwn(message).slice(0, longestMessage);
+  return beginningOfOwn(message, longestMessage);
 }
 
 export interface StatusFacts {

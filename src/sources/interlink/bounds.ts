@@ -26,6 +26,10 @@ export const bounds = {
   /** Warnings of a Pod that are told, and characters of each: a Pod may give a reason for as many as it has words. */
   podWarnings: 20,
   warning: 1000,
+  /** Characters of all messages in the report of a Pod, as in Kubernetes. */
+  podMessages: 12 * 1024,
+  /** Characters of all messages of containers in one answer to /status: of each Pod as many as of each other. */
+  statusMessages: 8 * 1024 * 1024,
   /** Bytes of all headers of a request. */
   headerBytes: 16 * 1024,
   /** interLink holds one for each /create that waits for its job. One more is closed without an answer, and its Pod fails. */

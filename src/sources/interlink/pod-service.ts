@@ -220,7 +220,7 @@ export class PodService {
   }
 
   /** From memory alone. @throws Refusal */
-  status(named: readonly NamedPod[]): readonly PodStatus[] {
+  status(named: readonly NamedPod[]): Promise<readonly PodStatus[]> {
     return this.#statuses.of(named);
   }
 

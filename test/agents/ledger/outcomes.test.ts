@@ -5,7 +5,8 @@ import {
   observationChange,
   submitChange,
 } from '../../../src/agents/ledger/outcomes.ts';
-import { maskedCharacters } from '../../support/masked-characters.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
+import { charactersLookedAt, maskedCharacters } from '../../support/masked-characters.ts';
 import type { Observation } from '../../../src/worker/observation.ts';
 
 const now = 1000;
@@ -62,6 +63,11 @@ describe('hole 3: what a machine says that it is called', () => {
       });
     }
     expect(seen('n'.repeat(5000)).node).to.have.length(300);
+  });
+
+  it('hole 8: is looked at as far as it is kept', async () => {
+    rememberSecret('opaque-name-0123456789');
+    expect(await charactersLookedAt(() => seen('words '.repeat(10_000)))).to.be.within(1, 10_000);
   });
 
   it('stays as it is where it is an ordinary name', () => {

@@ -5,6 +5,7 @@ import { htcJob } from '../../support/htc-jobs.ts';
 import { kubeconfig, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { files } from '../../support/operator-files.ts';
 import { json, startScriptedServer } from '../../support/scripted-server.ts';
+import { charactersLookedAt } from '../../support/masked-characters.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 describe('a list of HTCJobs beside the daemon', () => {
@@ -116,6 +117,27 @@ describe('a list of HTCJobs beside the daemon', () => {
         // What is written back must be what was read.
         const stored = await reader.oneStored('default/zero', signal);
         expect(stored.status?.conditions?.[0]?.message).to.equal(login);
+      }));
+
+    it('hole 8: Events are looked at as far as they are shown', () =>
+      withReader(async (reader, server) => {
+        const { signal } = new AbortController();
+        const long = 'words '.repeat(5000);
+        const event = { type: long, reason: long, message: `${login} ${long}`, lastTimestamp: long };
+        const items = Array.from({ length: 20 }, () => event);
+        server.next(json(200, item), json(200, { metadata: { resourceVersion: '1' }, items }));
+        const one = await reader.one('default/zero', signal);
+        let events: Awaited<ReturnType<typeof reader.events>> = [];
+        const looked = await charactersLookedAt(async () => (events = await reader.events(one, signal)));
+        // Some of it is the reading of the answer.
+        expect(looked).to.be.within(1, 20 * 10_000);
+        expect(events).to.have.length(20);
+        for (const { time, type, reason, message } of events) {
+          expect([time, type, reason].map(({ length }) => length)).to.deep.equal([128, 128, 128]);
+          expect(message)
+            .to.have.length(1024)
+            .and.match(/^forwarded with Bearer \(hidden\) words/);
+        }
       }));
 
     it('are written without our own login in a reason or message', () =>

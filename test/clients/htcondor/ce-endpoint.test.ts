@@ -42,7 +42,8 @@ describe('the endpoint of a computing element', () => {
     for (const [ce_flavour, endpoint] of rows.filter(([flavour]) => flavour.endsWith('-ce'))) {
       const [submitted] = cesOf(submitterConfig({ ceList: [{ ce_endpoint: endpoint, ce_flavour }] })).ces;
       const target_list = [{ endpoint, ce_flavour }];
-      const options = { target_type: 'ce', target_list } as unknown as Parameters<typeof wantedTokens>[0];
+      const given = { target_type: 'ce', target_list, ce_targets: [] };
+      const options = given as unknown as Parameters<typeof wantedTokens>[0];
       expect(wantedTokens(options, []).map((one) => one.endpoint)).to.deep.equal([submitted?.endpoint]);
     }
   });

@@ -156,6 +156,7 @@ describe('the login to a cluster', () => {
     expect(await refused({ tokenFile: missing })).to.contain(`tokenFile ${missing}: cannot read the file`);
     expect(await refused({ tokenFile: empty })).to.contain(`token file ${empty} is empty`);
     expect(await refused({ tokenFile: binary })).to.contain(`${binary} holds no token`);
+    expect(await refused({ token: 't'.repeat(16_385) })).to.match(/its token has more than 16384 characters/);
     expect(await refused(pair(missing, key))).to.contain(
       `client-certificate ${missing}: cannot read the file`,
     );

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { parse, withoutPodTemplate } from '../../../src/clients/kubernetes/answers.ts';
+import { parse, whyUnnamed, withoutPodTemplate } from '../../../src/clients/kubernetes/answers.ts';
+import { rememberSecret } from '../../../src/util/own-secrets.ts';
+import { charactersLookedAt } from '../../support/masked-characters.ts';
 
 const asked = { server: 'https://server', method: 'GET', path: '/apis/batch/v1/jobs' };
 
@@ -55,5 +57,23 @@ describe('a Job that is read without the template of its Pods', () => {
     expect(read(old)).to.deep.equal({ type: 'ADDED', object: old });
     const pod = { kind: 'Pod', metadata: { name: 'one' }, spec: { containers: [] } };
     expect(read(pod)).to.deep.equal({ type: 'ADDED', object: pod });
+  });
+});
+
+describe('what an object is known by', () => {
+  it('hole 8: is no text of more than 253 characters, in which no secret is looked for', async () => {
+    rememberSecret('opaque-known-by-0123456789');
+    const longest = 'n'.repeat(253);
+    const fitting = { name: longest, namespace: longest, uid: longest, resourceVersion: longest };
+    expect(whyUnnamed(fitting, asked)).to.equal(undefined);
+    expect(whyUnnamed({ name: 'a', uid: null } as object, asked)).to.equal(undefined);
+    for (const key of Object.keys(fitting))
+      for (const odd of ['x y '.repeat(25_000), Array(25_000).fill('x y'), { of: 'x y' }, 5]) {
+        let why: ReturnType<typeof whyUnnamed>;
+        const looked = await charactersLookedAt(() => (why = whyUnnamed({ ...fitting, [key]: odd }, asked)));
+        expect(why).to.include({ code: 'kubernetes-no-api', maybeDone: true });
+        expect(why?.message).to.contain(`metadata.${key} is no text of at most 253 characters`);
+        expect(looked, key).to.be.at.most(3000);
+      }
   });
 });

@@ -126,7 +126,6 @@ describe('a client of the Kubernetes API', () => {
       of({ name: `a-${secret}` }),
       of({ namespace: `n-${secret}` }),
       of({ resourceVersion: `7${secret}` }),
-      of({ uid: { of: secret } }),
     ];
 
     beforeEach(() => {

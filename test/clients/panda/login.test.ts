@@ -265,4 +265,17 @@ describe('the login to a PanDA server', () => {
       expect(client.serverAhead?.ahead).to.be.closeTo(3_600_000, 1000);
     });
   });
+
+  it('hole 8: has no token that is longer than any server takes', async () => {
+    const origin = 'vo.production';
+    writeFileSync(at('token'), 't'.repeat(16_385));
+    for (const token of [{ text: 't'.repeat(16_385) }, { file: at('token') }]) {
+      const login = new PandaLogin({ kind: 'oidc', token, origin }, undefined, { files, clock });
+      const why = await login.current().catch((error: unknown) => String(error));
+      expect(why).to.match(/more than (the )?16384 (characters|bytes)/);
+    }
+    const token = { text: 't'.repeat(16_384) };
+    const login = new PandaLogin({ kind: 'oidc', token, origin }, undefined, { files, clock });
+    expect(await login.current()).to.have.nested.property('headers.origin', origin);
+  });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
-import { type Decision, tell } from '../../../src/plugins/kubernetes/events.ts';
+import { type Decision, lastWarnings, tell } from '../../../src/plugins/kubernetes/events.ts';
 import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
 import { K8sNamespace } from '../../../src/plugins/kubernetes/namespace.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -9,6 +9,7 @@ import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { kubeconfig, makeClient, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { KubernetesStub, marked } from '../../support/kubernetes-stub.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { charactersLookedAt } from '../../support/masked-characters.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { workerOf } from '../../support/samples.ts';
 import { json, startScriptedServer, status } from '../../support/scripted-server.ts';
@@ -59,6 +60,21 @@ describe('the Events that thresher writes', () => {
     expect(JSON.stringify(created)).to.contain('FailedMount: ').and.not.contain(secret.slice(0, 4));
   });
 
+  it('hole 8: are looked at as far as they are shown', async () => {
+    rememberSecret('opaque-as-far-0123456789');
+    const created: { readonly message: string }[] = [];
+    const client = { create: async (_path: string, event: never) => created.push(event) };
+    const clock = new ManualClock();
+    const namespace = namespaceWith(client as unknown as KubernetesClient, clock);
+    await clock.advance(60_000);
+    const told = { ...decision, message: 'words '.repeat(100_000) };
+    const work = () => {
+      tell(namespace, pluginContext({ clock }), told, signal);
+    };
+    expect(await charactersLookedAt(work)).to.be.within(1, 5000);
+    expect(created[0]?.message).to.have.length.within(900, 1024);
+  });
+
   it('are few where two hundred workers are killed at once', async () => {
     const stub = await KubernetesStub.start();
     try {
@@ -103,5 +119,33 @@ describe('the Events that thresher writes', () => {
       await client.close();
       await server.stop();
     }
+  });
+});
+
+describe('the last warnings of a cluster', () => {
+  it('hole 8: are looked at as far as they are shown, and are cut', async () => {
+    const secret = 'opaque-last-warning-012345';
+    rememberSecret(secret);
+    const long = `Bearer ${secret} ${'words '.repeat(20_000)}`;
+    const items = Array.from({ length: 20 }, (_, at) => ({
+      involvedObject: { uid: `u${at}` },
+      reason: at === 0 ? `Odd ${long}` : 'FailedMount',
+      message: long,
+      lastTimestamp: '2026-01-01T00:00:00Z',
+    }));
+    const list = async (_path: string, _options: object, record: (object: object) => unknown) => {
+      for (const item of items) record(item);
+    };
+    const namespace = namespaceWith({ list } as unknown as KubernetesClient, new ManualClock());
+    let found: ReadonlyMap<string, string> = new Map();
+    const uids = items.map(({ involvedObject }) => involvedObject.uid);
+    const looked = await charactersLookedAt(
+      async () => (found = await lastWarnings(namespace, uids, signal)),
+    );
+    expect(looked).to.be.within(1, 20 * 3000);
+    expect(found.size).to.equal(20);
+    for (const text of found.values())
+      expect(text).to.have.length.at.most(450).and.contain('(hidden)').and.not.contain(secret.slice(0, 8));
+    expect(found.get('u1')).to.match(/^FailedMount: .*\(hidden\) words/);
   });
 });

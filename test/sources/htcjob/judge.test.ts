@@ -12,9 +12,10 @@ import { mostJobs, writtenStatus } from '../../../src/clients/htcjob/resource.ts
 import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { kept } from '../../../src/sources/htcjob/followed.ts';
 import { sizeOf } from '../../../src/util/json.ts';
-import { statusOf, whileDeleting } from '../../../src/sources/htcjob/status.ts';
+import { cutMessage, statusOf, whileDeleting } from '../../../src/sources/htcjob/status.ts';
 import { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
+import { charactersLookedAt } from '../../support/masked-characters.ts';
 import { megabytes } from '../../../src/sources/htcjob/needs.ts';
 
 const factsOf = (status: JobFacts['status']): JobFacts => ({
@@ -264,6 +265,17 @@ describe('a message in the status of a HTCJob', () => {
       const { conditions } = writtenStatus(whileDeleting({}, { left: 1, whys: [{ ...why, message }] }, 0));
       expect(conditions?.[0]?.message, `at ${at}`).to.have.length.at.most(4000).and.not.include('Wq8T');
     }
+  });
+});
+
+describe('a long message for the status of a HTCJob', () => {
+  it('hole 8: is looked at as far as it is shown', async () => {
+    rememberSecret('opaque-of-a-status-01234');
+    const message = 'words '.repeat(100_000);
+    expect(await charactersLookedAt(() => cutMessage(message))).to.be.within(1, 10_000);
+    expect(cutMessage(cutMessage(message)))
+      .to.equal(cutMessage(message))
+      .and.have.length.within(3900, 4000);
   });
 });
 

@@ -1,7 +1,16 @@
 import { expect } from 'chai';
 import type { ContainerState } from '../../../src/clients/interlink/wire.ts';
 import type { PodFacts } from '../../../src/sources/interlink/pods/facts.ts';
-import type { ContainerReport, PodReport } from '../../../src/sources/interlink/pod/report.ts';
+import { PodStatuses } from '../../../src/sources/interlink/status/pod-statuses.ts';
+import { TrackedPod } from '../../../src/sources/interlink/pods/tracked-pod.ts';
+import { nextTurn } from '../../../src/util/clock.ts';
+import { podOf } from '../../support/interlink-client.ts';
+import { charactersLookedAt } from '../../support/masked-characters.ts';
+import {
+  type ContainerReport,
+  type PodReport,
+  readReport,
+} from '../../../src/sources/interlink/pod/report.ts';
 import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { statusOf, vanished } from '../../../src/sources/interlink/status/status.ts';
 
@@ -270,5 +279,101 @@ describe('the status of a Pod of interLink', () => {
           expect(Object.keys(state ?? {})).to.have.length(1);
           if (state?.terminated !== undefined) expect(state.terminated.exitCode).to.be.greaterThan(0);
         }
+  });
+});
+
+describe('hole 8: a question for the statuses of many Pods whose containers ended with long messages', () => {
+  /** Pods with these containers, whose messages have so many characters each. */
+  function ending(count: number, containers: number, characters: number) {
+    const named = Array.from({ length: count }, (_, at) => podOf(`pod-${at}`, `uid-${at}`, 'true'));
+    const names = Array.from({ length: containers }, (_, at) => `c${at}`);
+    const images = names.map((name) => ({ name, image: 'busybox' }));
+    const pods = named.map(({ metadata: { uid } }) => {
+      const tracked = new TrackedPod({
+        uid,
+        name: 'pod',
+        namespace: 'default',
+        containers: images,
+        initContainers: [],
+      } as unknown as ConstructorParameters<typeof TrackedPod>[0]);
+      tracked.takeReport(reportOf(names, `${uid} `.padEnd(characters, 'word ')));
+      return [uid, tracked] as const;
+    });
+    const all = new Map<string, TrackedPod>(pods);
+    let now = 0;
+    const statuses = new PodStatuses({
+      book: { get: (uid) => all.get(uid), isDamaged: () => false, isLacking: () => false },
+      // Each look at the clock comes long after the one before.
+      clock: { monotonic: () => (now += 100) },
+      whyPending: () => undefined,
+    });
+    return { named, all, names, statuses };
+  }
+  function reportOf(names: readonly string[], message: string): PodReport {
+    const end = {
+      init: false,
+      state: 'terminated',
+      exitCode: 1,
+      ready: false,
+      restarts: 0,
+      message,
+    } as const;
+    return { version: 1, containers: Object.fromEntries(names.map((name) => [name, end])) };
+  }
+
+  it('has others have their turn between two Pods', async () => {
+    const { named, statuses } = ending(50, 1, 10);
+    let [turns, isOver] = [0, false];
+    const counting = (async () => {
+      for (; !isOver; turns++) await nextTurn();
+    })();
+    const all = await statuses.of(named);
+    isOver = true;
+    await counting;
+    expect(all).to.have.length(50);
+    expect(turns).to.be.at.least(50);
+  });
+
+  it('looks for secrets in what has changed since the last one, and anew once our secrets change', async () => {
+    rememberSecret('opaque-of-statuses-012345');
+    const { named, all, names, statuses } = ending(20, 3, 4096);
+    const looked = () => charactersLookedAt(() => statuses.of(named));
+    expect(await looked()).to.be.within(20 * 4000, 20 * 4200);
+    expect(await looked()).to.equal(0);
+    all.get('uid-3')?.takeReport(reportOf(names, 'another '.repeat(500)));
+    expect(await looked()).to.be.within(3900, 4100);
+    const secret = 'another-of-statuses-98765';
+    all.get('uid-4')?.takeReport(reportOf(names, `said ${secret}`));
+    await statuses.of(named);
+    rememberSecret(secret);
+    const shown = JSON.stringify(await statuses.of(named));
+    expect(shown).to.contain('said (hidden)').and.not.contain(secret);
+  });
+
+  it('has no more of them in its answer than a bound, and of each Pod as many as of each other', async () => {
+    const few = ending(100, 3, 4096);
+    for (const { containers } of await few.statuses.of(few.named))
+      expect(containers.map(({ state }) => state.terminated?.message)).to.satisfy((messages: string[]) =>
+        messages.every(({ length }) => length === 4096),
+      );
+    const many = ending(10_000, 2, 4096);
+    const lengths = (await many.statuses.of(many.named)).flatMap(({ containers }) =>
+      containers.map(({ state }) => state.terminated?.message?.length),
+    );
+    expect([...new Set(lengths)]).to.deep.equal([419]);
+  });
+
+  it('has 12 KiB of the report of a Pod: the end of each container, and the beginning of its message', () => {
+    const names = Array.from({ length: 30 }, (_, at) => `c${at}`);
+    const read = (message: string) => readReport(JSON.stringify(reportOf(names, message))) as PodReport;
+    expect(read('x'.repeat(409)).containers['c29']?.message).to.have.length(409);
+    const long = read('x'.repeat(4096));
+    expect(Object.values(long.containers).every(({ exitCode }) => exitCode === 1)).to.equal(true);
+    const characters = Object.values(long.containers).reduce(
+      (sum, one) => sum + (one.message?.length ?? 0),
+      0,
+    );
+    expect(characters).to.be.within(10_000, 12 * 1024);
+    expect(readReport(JSON.stringify(long))).to.deep.equal(long);
   });
 });

@@ -8,6 +8,7 @@
 import type { Static } from 'typebox';
 import Type from '../../../util/type.ts';
 import { checkFirst } from '../../../util/schema.ts';
+import { beginningOfOwn } from '../../../util/beginning.ts';
 import { bounds } from '../bounds.ts';
 import { isContainerName } from './names.ts';
 
@@ -67,7 +68,18 @@ export function readReport(text: string): PodReport | string {
   ]);
   // interLink could read nothing of the Pod's status then.
   if (times.some((text) => text !== undefined && !isTime(text))) return 'a time of the report is none';
-  return checked.value;
+  return withShortMessages(checked.value);
+}
+
+/** What a job wrote in the place of the runner's report must not be shown with each question; how its containers ended counts all the same. */
+function withShortMessages(report: PodReport): PodReport {
+  const all = Object.entries(report.containers);
+  const characters = all.reduce((sum, [, { message = '' }]) => sum + message.length, 0);
+  if (characters <= bounds.podMessages) return report;
+  const most = Math.floor(bounds.podMessages / all.length);
+  const short = ({ message, ...others }: ContainerReport): ContainerReport =>
+    message === undefined ? others : { ...others, message: beginningOfOwn(message, most) };
+  return { ...report, containers: Object.fromEntries(all.map(([name, one]) => [name, short(one)])) };
 }
 
 /** Whether the digits are those of a day and an hour that there are. */

@@ -1,6 +1,7 @@
 import type { RetrievedPodData } from '../../../clients/interlink/wire.ts';
 import type { OriginKey, WorkerNews } from '../../../worker/news.ts';
 import { Age } from '../../../util/clock.ts';
+import { WithoutOwn } from '../../../util/own-secrets.ts';
 import { messageOf } from '../../../worker/errors.ts';
 import { type PodReport, readReport } from '../pod/report.ts';
 import { factsAfter, hasEnded, hasLostItsMachine, isHeld, type PodFacts } from './facts.ts';
@@ -56,6 +57,8 @@ export class TrackedPod {
   isAnswered = false;
   /** Since its end was heard. */
   readonly endAge = new Age();
+  /** Its words, which each question of interLink shows. */
+  readonly words = new WithoutOwn();
   /** How long interLink has not asked for it, ms. */
   silentFor = 0;
 

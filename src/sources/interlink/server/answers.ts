@@ -100,7 +100,7 @@ export function statusBody(request: FastifyRequest, body: IncomingMessage): Prom
 }
 
 /** @throws Refusal */
-export function answerStatus(served: ServedPods, request: FastifyRequest): unknown {
+export async function answerStatus(served: ServedPods, request: FastifyRequest): Promise<unknown> {
   const pods = readOnce(request, (body) => readPods(body instanceof PartsOfList ? body.value() : undefined));
   unread.delete(request);
   if (pods.length > 0) return served.service.status(pods);

@@ -111,7 +111,7 @@ export function makeSidecarApp(served: ServedPods): FastifyInstance {
       method: ['GET', 'POST'],
       url: '/status',
       ...statusHooks(served),
-      handler: async (request, reply) => json(reply, answerStatus(served, request)),
+      handler: async (request, reply) => json(reply, await answerStatus(served, request)),
     });
   });
   app.route({

@@ -1,6 +1,7 @@
 import type { NamedPod } from '../../../clients/interlink/schemas.ts';
 import type { PodStatus } from '../../../clients/interlink/wire.ts';
-import type { Clock } from '../../../util/clock.ts';
+import { brief } from '../../../util/beginning.ts';
+import { type Clock, givingWay } from '../../../util/clock.ts';
 import { bounds } from '../bounds.ts';
 import { identityOf } from '../identity.ts';
 import type { PodBook } from '../pods/pod-book.ts';
@@ -18,6 +19,9 @@ interface StatusParts {
   readonly whyPending: (pod: TrackedPod) => string | undefined;
 }
 
+/** Characters that each message of a container may have, however many others an answer has. */
+const leastMessage = 200;
+
 /** The statuses of Pods that interLink asks for, from memory alone. */
 export class PodStatuses {
   readonly #parts: StatusParts;
@@ -27,15 +31,24 @@ export class PodStatuses {
     this.#parts = parts;
   }
 
-  /** A Pod that cannot be answered costs the others nothing, and one that is named again is answered once. @throws Refusal where none can */
-  of(named: readonly NamedPod[]): readonly PodStatus[] {
+  /**
+   * A Pod that cannot be answered costs the others nothing, and one that is named again is answered once. Others have their turn between two Pods.
+   * @throws Refusal where none can
+   */
+  async of(named: readonly NamedPod[]): Promise<readonly PodStatus[]> {
     const first = new Map<string | undefined, NamedPod>();
     for (const one of named) if (!first.has(one.metadata.uid)) first.set(one.metadata.uid, one);
     // Whatever becomes of the answer, it was asked for.
     for (const uid of first.keys()) this.#hear(uid);
     if (first.size > bounds.statusPods)
       throw new Refusal(413, `the body names ${first.size} Pods; ask for ${bounds.statusPods} at once`);
-    const answers = [...first.values()].map((one) => this.#statusOrRefusal(one));
+    const share = Math.floor(bounds.statusMessages / first.size);
+    const giveWay = givingWay(this.#parts.clock);
+    const answers: (PodStatus | Refusal)[] = [];
+    for (const one of first.values()) {
+      await giveWay();
+      answers.push(this.#statusOrRefusal(one, share));
+    }
     const statuses = answers.filter((one): one is PodStatus => !(one instanceof Refusal));
     const [refusal] = answers.filter((one) => one instanceof Refusal);
     if (refusal !== undefined && statuses.length === 0) throw refusal;
@@ -52,7 +65,8 @@ export class PodStatuses {
     if (pod !== undefined) pod.silentFor = 0;
   }
 
-  #statusOrRefusal(named: NamedPod): PodStatus | Refusal {
+  /** @param share characters that the messages of the Pod may have together */
+  #statusOrRefusal(named: NamedPod, share: number): PodStatus | Refusal {
     const identity = identityOf(named);
     if (typeof identity === 'string') return new Refusal(400, identity);
     const { book, clock } = this.#parts;
@@ -60,8 +74,14 @@ export class PodStatuses {
     if (pod !== undefined) pod.isAnswered = true;
     // The file of a Pod may have been lost before it was deleted.
     if (pod !== undefined && pod.record.containers.length > 0) {
-      const { record, report, facts, unfetched } = pod;
-      return statusOf(shownPod(record, named), report, facts, this.#whyWaits(pod), unfetched);
+      const { record, report, facts, unfetched, words } = pod;
+      const shown = shownPod(record, named);
+      const most = Math.max(
+        leastMessage,
+        Math.floor(share / (shown.containers.length + shown.initContainers.length)),
+      );
+      const show = (message: string) => brief(words.of(message), most);
+      return statusOf(shown, report, facts, this.#whyWaits(pod), unfetched, show);
     }
     // Its job may run on: any state would be a wrong one.
     if (book.isDamaged(identity.uid))

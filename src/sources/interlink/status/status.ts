@@ -36,6 +36,7 @@ const endReasons: readonly { readonly status: PodFacts['status']; readonly reaso
  * @param facts of its job; undefined where none is known yet
  * @param why the reason for which the job waits
  * @param unfetched why the files of its job, which has ended, are not here yet
+ * @param show a message as the virtual kubelet writes it into the Pod. It may be of HTCondor, of an API server, or of the job
  */
 export function statusOf(
   pod: ShownPod,
@@ -43,6 +44,7 @@ export function statusOf(
   facts: PodFacts | undefined,
   why?: string,
   unfetched?: string,
+  show: (message: string) => string = withoutOwn,
 ): PodStatus {
   const { name, uid, namespace, containers, initContainers } = pod;
   const failedInit = failedInitOf(initContainers, report);
@@ -55,7 +57,7 @@ export function statusOf(
         container.isOff === true ? off : stateOf({ told, facts, why, unfetched, isInit, failedInit });
       return {
         name: container.name,
-        state: withoutOwnWords(state),
+        state: withShownWords(state, show),
         ready: state.running !== undefined || (isInit && state.terminated?.exitCode === 0),
         restartCount: 0,
         image: container.image,
@@ -74,10 +76,12 @@ export function statusOf(
   };
 }
 
-/** The virtual kubelet writes them into the Pod. They may be of HTCondor, of an API server, or of the job. */
-function withoutOwnWords({ waiting, terminated, ...others }: ContainerState): ContainerState {
+function withShownWords(
+  { waiting, terminated, ...others }: ContainerState,
+  show: (message: string) => string,
+): ContainerState {
   const masked = <State extends { readonly message?: string }>(state: State): State =>
-    state.message === undefined ? state : { ...state, message: withoutOwn(state.message) };
+    state.message === undefined ? state : { ...state, message: show(state.message) };
   return {
     ...others,
     ...(waiting && { waiting: masked(waiting) }),
