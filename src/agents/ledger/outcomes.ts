@@ -31,10 +31,7 @@ export async function outcomesFromOutside<Outcome extends SubmitOutcome | FindOu
 export function outcomeFromOutside<Outcome extends SubmitOutcome | FindOutcome>(outcome: Outcome): Outcome {
   if ('error' in outcome) return { ...outcome, error: saidOutside(outcome.error) };
   if (!('computingElement' in outcome)) return outcome;
-  const { computingElement } = outcome;
-  return computingElement === undefined
-    ? outcome
-    : { ...outcome, computingElement: nameFromOutside(computingElement) };
+  return { ...outcome, computingElement: nameFromOutside(outcome.computingElement) };
 }
 
 /**
@@ -152,9 +149,12 @@ function timeOf(ms: number | undefined): number | undefined {
   return typeof ms === 'number' && isTime(ms) ? Math.round(ms) : undefined;
 }
 
+/** Longest name that is kept. */
+const longestName = 300;
+
 /** A name, an address or a status: a machine that says what it is called may say anything. */
 function nameFromOutside(text: string): string {
-  return brief(factsFromOutside(text) as string);
+  return brief(factsFromOutside(text, (long) => beginningFromOutside(long, longestName)) as string);
 }
 
 function saidOutside({ code, message }: WorkerError): WorkerError {

@@ -273,12 +273,9 @@ export class MonitorAgent {
       await ledger.change(absent);
     }
     const [first] = unknown;
-    if (unknown.length > 0) {
-      log.warn('missing workers could not be looked up', {
-        connection,
-        workers: unknown.length,
-        ...(first && reasonFromOutside(first)),
-      });
+    if (first !== undefined) {
+      const facts = { connection, workers: unknown.length, ...reasonFromOutside(first) };
+      log.warn('missing workers could not be looked up', facts);
     }
   }
 }

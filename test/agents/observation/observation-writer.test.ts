@@ -124,7 +124,10 @@ describe('the writer of observations, while a worker is being submitted', () => 
     let [looks, asking] = [0, Promise.resolve() as Promise<unknown>];
     // Each look at the clock is 1 s later: others have their turn before each observation.
     const monotonic = () => {
-      if (++looks === 4) setImmediate(() => (asking = ledger.requestKill({ ids: [3, 4] }, 'test')));
+      if (++looks === 4)
+        setImmediate(() => {
+          asking = ledger.requestKill({ ids: [3, 4] }, 'test');
+        });
       return looks * 1000;
     };
     const own = new ObservationWriter(ledger, { ...systemClock, monotonic }, log, factoryEvents(log));

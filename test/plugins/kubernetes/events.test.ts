@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
-import { type Decision, tell } from '../../../src/plugins/kubernetes/events.ts';
+import { type Decision, lastWarnings, tell } from '../../../src/plugins/kubernetes/events.ts';
 import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
 import { K8sNamespace } from '../../../src/plugins/kubernetes/namespace.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -57,6 +57,24 @@ describe('the Events that thresher writes', () => {
     const message = `${'x'.repeat(990)} FailedMount: Bearer ${secret}`;
     tell(namespace, pluginContext({ clock }), { ...decision, message }, signal);
     expect(JSON.stringify(created)).to.contain('FailedMount: ').and.not.contain(secret.slice(0, 4));
+  });
+
+  it('hole 3: show no piece of a secret of others that begins before their cut', async () => {
+    const created: object[] = [];
+    const words = `https://u:${'hunter7'.repeat(100)}@host/x`;
+    const client = {
+      create: async (_path: string, event: object) => created.push(event),
+      list: async (_path: string, _: object, record: (object: object) => unknown) =>
+        record({ involvedObject: { uid: 'a' }, reason: 'Failed', message: `${'x'.repeat(280)} ${words}` }),
+    };
+    const clock = new ManualClock();
+    const namespace = namespaceWith(client as unknown as KubernetesClient, clock);
+    await clock.advance(60_000);
+    const message = `${'x'.repeat(1000)} ${words}`;
+    tell(namespace, pluginContext({ clock }), { ...decision, message }, signal);
+    expect(JSON.stringify(created)).to.contain('xxx').and.not.contain('hunter7');
+    const warning = (await lastWarnings(namespace, ['a'], signal)).get('a');
+    expect(warning).to.contain('Failed: xxx').and.not.contain('hunter7');
   });
 
   it('are few where two hundred workers are killed at once', async () => {
