@@ -65,7 +65,7 @@ it('hole 3: a message of a Pod is written without a piece of a secret that begin
       const message = `${'.'.repeat(380)} ${words}`;
       const { state, ...container } = ended(1);
       const theirs = { ...container, state: { terminated: { ...state?.terminated, message } } };
-      const one = pod('Failed', { containers: [theirs as typeof container & { state: object }] });
+      const one = pod('Failed', { containers: [theirs] });
       const { observation } = look(job(), [{ ...one, status: { ...one.status, message } }]);
       const { detail } = observationChange(observation, false);
       expect(detail, words.slice(0, 12)).to.include('....').and.not.include('hunter7');
