@@ -96,11 +96,11 @@ describe('jobs that are followed by queries and by a log', () => {
       text += HoldReason.length;
     }
     expect(text).to.be.within(1_000_000, 16 * 1024 * 1024);
-    expect(known.adOf(idOf(count - 1))?.HoldReason).to.have.length(1000);
+    expect(known.adOf(idOf(count - 1))?.HoldReason).to.have.length(1501);
     expect(known.adOf(idOf(0))).to.not.have.property('HoldReason');
     const fresh = new Map([[idOf(count - 1), job(count - 1, { JobStatus: 1 })]]);
     known.see(none, [], new Set());
-    expect(known.apply([], fresh)[0]?.ad.HoldReason).to.have.length(1000);
+    expect(known.apply([], fresh)[0]?.ad.HoldReason).to.have.length(1501);
   });
 
   it('are other ones if their numbers are given again after their ends, and the same if the log is read again', () => {
