@@ -27,6 +27,30 @@ export function beginningOfOwn(text: string, most: number): string {
   return (text.length <= read ? withoutOwn(text) : beginningWithoutOwn(text, read)).slice(0, most);
 }
 
+/**
+ * A long text among the facts of a worker, of which the beginning is shown: cut before it is masked, it could end in the middle of a secret. It
+ * is masked when the facts are written, and not each time that somebody looks at the worker.
+ */
+export class LongText {
+  readonly #head: string;
+  readonly #most: number;
+
+  constructor(text: string, most: number) {
+    this.#head = headOf(text, most);
+    this.#most = most;
+  }
+
+  /** What JSON shows of it. */
+  toJSON(): string {
+    return beginningFromOutside(this.#head, this.#most);
+  }
+}
+
+/** So much of a long text as gives the same `beginningFromOutside`: it tells that there was more. */
+export function headOf(text: string, most: number): string {
+  return text.slice(0, most + behindCut + 1);
+}
+
 /** A form may have taken the first characters of it with the secret. */
 function withoutClosing(shown: string, closing: string): string {
   for (let left = closing.length; left > 0; left--)

@@ -57,6 +57,23 @@ export function givingWay(clock: Pick<Clock, 'monotonic'>, ms = 20): () => Promi
 }
 
 /**
+ * What is made of each, one after the other, with `giveWay` of `givingWay` before each: secrets are looked for in a text for up to a millisecond,
+ * and users write such texts for hundreds of workers at once. What the work rests on may change meanwhile.
+ */
+export async function eachGivingWay<One, Made>(
+  giveWay: () => Promise<void>,
+  all: Iterable<One>,
+  make: (one: One) => Made,
+): Promise<Made[]> {
+  const made: Made[] = [];
+  for (const one of all) {
+    await giveWay();
+    made.push(make(one));
+  }
+  return made;
+}
+
+/**
  * As `givingWay`, for the work of many that begin at one moment: each piece may be short, and all of them together long. They go on one after
  * the other, and others have their turn after each `ms` of all of it.
  */

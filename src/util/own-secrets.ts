@@ -288,6 +288,7 @@ export function factsFromOutside(value: unknown, show = fromOutside, depth = 0):
   if (typeof value === 'string') return mayHide.test(value) ? show(value) : withoutOwn(value);
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= deepest) return hidden;
+  if (saysItself(value)) return factsFromOutside(value.toJSON(), show, depth + 1);
   if (Array.isArray(value)) return value.map((one) => factsFromOutside(one, show, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [withoutOwn(key), factsFromOutside(inner, show, depth + 1)]),
@@ -317,6 +318,10 @@ export class WithoutOwn {
     }
     return shown;
   }
+}
+
+function saysItself(value: object): value is { toJSON(): unknown } {
+  return 'toJSON' in value && typeof value.toJSON === 'function';
 }
 
 /** Whether a text has a secret of this process in it, whole or cut. */

@@ -1,3 +1,5 @@
+import { type Clock, systemClock } from '../../src/util/clock.ts';
+
 /** The characters in which secrets of this process are looked for while `work` runs, about: it must have one. */
 export async function charactersLookedAt(work: () => unknown): Promise<number> {
   const charCodeAt = Reflect.get(String.prototype, 'charCodeAt') as (...given: unknown[]) => number;
@@ -17,11 +19,41 @@ export async function charactersLookedAt(work: () => unknown): Promise<number> {
 
 /** The characters in which secrets are looked for by their forms while `work` runs, by those of URLs. */
 export async function maskedCharacters(work: () => unknown): Promise<number> {
-  const replace = Reflect.get(String.prototype, 'replace') as (...given: unknown[]) => string;
   let characters = 0;
+  await watchingMasks((length) => {
+    characters += length;
+  }, work);
+  return characters;
+}
+
+/** The most of these in one turn. @param work gets a clock that goes on by 1 ms with each 100 of them */
+export async function mostMaskedInATurn(work: (clock: Clock) => unknown): Promise<number> {
+  let [all, inTurn, most] = [0, 0, 0];
+  let isOver = false;
+  const turn = () => {
+    inTurn = 0;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const clock = { ...systemClock, monotonic: () => all / 100 };
+  const masked = (length: number) => {
+    all += length;
+    inTurn += length;
+    most = Math.max(most, inTurn);
+  };
+  try {
+    await watchingMasks(masked, () => work(clock));
+  } finally {
+    isOver = true;
+  }
+  return most;
+}
+
+async function watchingMasks(masked: (length: number) => void, work: () => unknown): Promise<void> {
+  const replace = Reflect.get(String.prototype, 'replace') as (...given: unknown[]) => string;
   String.prototype.replace = function (this: string, ...given: unknown[]) {
     const [pattern] = given;
-    if (pattern instanceof RegExp && pattern.source.includes(':\\/\\/[^')) characters += this.length;
+    if (pattern instanceof RegExp && pattern.source.includes(':\\/\\/[^')) masked(this.length);
     return Reflect.apply(replace, this, given);
   };
   try {
@@ -29,5 +61,4 @@ export async function maskedCharacters(work: () => unknown): Promise<number> {
   } finally {
     String.prototype.replace = replace;
   }
-  return characters;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { observationChange, submitChange } from '../../src/agents/ledger/outcomes.ts';
+import { observationChange, outcomeFromOutside } from '../../src/agents/ledger/outcomes.ts';
 import { failureOf as condorFailure } from '../../src/clients/htcondor/errors.ts';
 import { failureOf as kubernetesFailure } from '../../src/clients/kubernetes/errors.ts';
 import { outcomeOf } from '../../src/clients/panda/outcome.ts';
@@ -82,13 +82,11 @@ const answers: Readonly<Record<string, (text: string) => unknown>> = {
       false,
     ),
   'a worker: its submission': (text) =>
-    submitChange(
-      { workerId: 1, attempt: 1 },
-      'pending',
-      { kind: 'rejected', permanent: true, error: { code: 'kubernetes-refused', message: text } },
-      3,
-      1,
-    ),
+    outcomeFromOutside({
+      kind: 'rejected',
+      permanent: true,
+      error: { code: 'kubernetes-refused', message: text },
+    }),
   'the log': (text) => withoutOwn(json({ message: 'x', error: text })),
 };
 

@@ -1,4 +1,4 @@
-import { isTime } from '../../util/clock.ts';
+import { type Clock, eachGivingWay, givingWay, isTime } from '../../util/clock.ts';
 import { beginningFromOutside } from '../../util/beginning.ts';
 import { factsFromOutside } from '../../util/own-secrets.ts';
 import type { FindOutcome, SubmitOutcome } from '../../plugins/contracts/index.ts';
@@ -12,7 +12,31 @@ import type { Change } from './ledger.ts';
 type Placed = Pick<Extract<SubmitOutcome, { kind: 'accepted' }>, 'handle' | 'computingElement'>;
 
 /**
+ * The outcomes of a call for these workers as they may be stored and shown, so far as it gave any. Apart from the changes that are made of them:
+ * the present status of a worker is read when all this is done.
+ */
+export async function outcomesFromOutside<Outcome extends SubmitOutcome | FindOutcome>(
+  workers: readonly { readonly workerId: number }[],
+  outcomes: ReadonlyMap<number, Outcome>,
+  clock: Pick<Clock, 'monotonic'>,
+): Promise<ReadonlyMap<number, Outcome>> {
+  const shown = await eachGivingWay(givingWay(clock), workers, ({ workerId }) => {
+    const outcome = outcomes.get(workerId);
+    return outcome === undefined ? [] : [[workerId, outcomeFromOutside(outcome)] as const];
+  });
+  return new Map(shown.flat());
+}
+
+/** The same for one. */
+export function outcomeFromOutside<Outcome extends SubmitOutcome | FindOutcome>(outcome: Outcome): Outcome {
+  if ('error' in outcome) return { ...outcome, error: saidOutside(outcome.error) };
+  if (!('computingElement' in outcome)) return outcome;
+  return { ...outcome, computingElement: nameFromOutside(outcome.computingElement) };
+}
+
+/**
  * Makes a submission's outcome a change of the worker's row. `status` is the present one: a monitor may be faster.
+ * @param outcome as `outcomeFromOutside` gives it
  * @param maxAttempts Infinity: no number of refusals ends the worker
  */
 export function submitChange(
@@ -27,17 +51,19 @@ export function submitChange(
     case 'accepted':
       return accepted(workerId, status, outcome, now);
     case 'rejected': {
-      const { permanent } = outcome;
-      const error = saidOutside(outcome.error);
+      const { permanent, error } = outcome;
       const to = permanent || attempt >= maxAttempts ? 'missed' : 'pending';
       return { workerId, to, source: 'submitter', error, ...(to === 'missed' && { endTime: now }) };
     }
     case 'unknown':
-      return { workerId, to: status, source: 'submitter', error: saidOutside(outcome.error) };
+      return { workerId, to: status, source: 'submitter', error: outcome.error };
   }
 }
 
-/** Makes the search for an unconfirmed intent a change of its row; undefined: the intent is to be tried again. */
+/**
+ * Makes the search for an unconfirmed intent a change of its row; undefined: the intent is to be tried again.
+ * @param outcome as `outcomeFromOutside` gives it
+ */
 export function findChange(
   worker: { readonly workerId: number; readonly attempt: number },
   status: WorkerStatus,
@@ -56,7 +82,7 @@ export function findChange(
     case 'found':
       return accepted(workerId, status, outcome, now);
     case 'unknown':
-      return { workerId, to: status, source: 'submitter', error: saidOutside(outcome.error) };
+      return { workerId, to: status, source: 'submitter', error: outcome.error };
     case 'absent': {
       if (retry.allowed && retry.spent < retry.maxAttempts) return undefined;
       const message = `not on the backend after attempt ${attempt}; nothing of it can start any more`;
@@ -80,7 +106,7 @@ function accepted(
     handle: JSON.stringify(handle),
     batchId: handle.batchID,
     error: null,
-    ...(computingElement !== undefined && { computingElement: nameFromOutside(computingElement) }),
+    ...(computingElement !== undefined && { computingElement }),
   };
 }
 
@@ -100,7 +126,7 @@ export function observationChange(observation: Observation, killed: boolean): Ch
   const json = detail === undefined ? undefined : JSON.stringify(factsFromOutside(detail));
   return {
     workerId,
-    to: killed && status === 'failed' ? 'cancelled' : status,
+    to: endOf(status, killed),
     source: 'monitor',
     nativeStatus: nameFromOutside(nativeStatus),
     ...(exitCode !== undefined && { exitCode }),
@@ -113,6 +139,11 @@ export function observationChange(observation: Observation, killed: boolean): Ch
     ...(endTime !== undefined && { endTime }),
     ...(json !== undefined && json.length <= maxDetail && { detail: json }),
   };
+}
+
+/** What an observed status is of a worker whose end was asked for, or was not. */
+export function endOf(status: WorkerStatus, killed: boolean): WorkerStatus {
+  return killed && status === 'failed' ? 'cancelled' : status;
 }
 
 /** Whole ms. @returns undefined for what is no time */

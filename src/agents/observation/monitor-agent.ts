@@ -2,6 +2,7 @@ import type { CheckResult, Log, Monitor, ObservationSink } from '../../plugins/c
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
 import type { WorkerError } from '../../worker/worker.ts';
+import { reasonFromOutside } from '../../util/own-secrets.ts';
 import type { Connection } from './connection.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Change, Ledger } from '../ledger/ledger.ts';
@@ -271,12 +272,10 @@ export class MonitorAgent {
       log.warn('workers are gone from their backend', { connection, workers: absent.length, workerIds });
       await ledger.change(absent);
     }
-    if (unknown.length > 0) {
-      log.warn('missing workers could not be looked up', {
-        connection,
-        workers: unknown.length,
-        ...unknown[0],
-      });
+    const [first] = unknown;
+    if (first !== undefined) {
+      const facts = { connection, workers: unknown.length, ...reasonFromOutside(first) };
+      log.warn('missing workers could not be looked up', facts);
     }
   }
 }

@@ -1,12 +1,12 @@
 import type { Log } from '../../plugins/contracts/index.ts';
-import { type Clock, nextTurn } from '../../util/clock.ts';
+import { type Clock, eachGivingWay, givingWay, nextTurn } from '../../util/clock.ts';
 import { messageOf } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { isFinal } from '../../worker/status.ts';
 import { fingerprintOf } from '../ledger/live-table.ts';
 import type { Change, Ledger } from '../ledger/ledger.ts';
 import type { Emit } from '../events.ts';
-import { observationChange } from '../ledger/outcomes.ts';
+import { endOf, observationChange } from '../ledger/outcomes.ts';
 
 /** A batch is written when it is this old, ms, or this large. */
 const flushAfter = 50;
@@ -40,10 +40,13 @@ export class ObservationWriter {
   #lookedAt = -1;
   #writing: Promise<void> | undefined;
   #full = new AbortController();
+  /** One for all batches: SQLite takes one observation after the other in one turn. */
+  readonly #giveWay: () => Promise<void>;
 
   constructor(ledger: Ledger, clock: Clock, log: Log, events: Emit) {
     this.#ledger = ledger;
     this.#clock = clock;
+    this.#giveWay = givingWay(clock);
     this.#log = log;
     this.#events = events;
   }
@@ -101,10 +104,16 @@ export class ObservationWriter {
 
   async #writeAll(batch: readonly Observation[]): Promise<void> {
     const { live } = this.#ledger;
-    const observations = batch.filter(
-      ({ workerId, status }) => !(isFinal(status) && live.isSweepersToEnd(workerId)),
+    const made = await eachGivingWay(this.#giveWay, batch, (one) => [one, this.#toChange(one)] as const);
+    // The end of a worker may have been asked for in one of these turns.
+    const ours = made.filter(
+      ([{ workerId, status }]) => !(isFinal(status) && live.isSweepersToEnd(workerId)),
     );
-    const changed = await this.#ledger.change(observations.flatMap((one) => this.#toChange(one)));
+    const observations = ours.map(([one]) => one);
+    const changes = ours.flatMap(([{ workerId, status }, change]) =>
+      change === undefined ? [] : [{ ...change, to: endOf(status, live.get(workerId)?.killed ?? false) }],
+    );
+    const changed = await this.#ledger.change(changes);
     this.#events.emit('observationsWritten', { observations, at: this.#clock.now() });
     for (const one of batch) {
       this.#isDone(one);
@@ -172,13 +181,13 @@ export class ObservationWriter {
   }
 
   /** An observation that no change can be made of (a plugin's mistake) must not stop the others. */
-  #toChange(observation: Observation): Change[] {
+  #toChange(observation: Observation): Change | undefined {
     try {
-      return [observationChange(observation, this.#ledger.live.get(observation.workerId)?.killed ?? false)];
+      return observationChange(observation, false);
     } catch (error) {
       const { workerId } = observation;
       this.#log.error('observation cannot be used', { workerId, error: messageOf(error) });
-      return [];
+      return undefined;
     }
   }
 }

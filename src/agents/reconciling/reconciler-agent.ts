@@ -12,7 +12,7 @@ import type { QueueRuntime } from '../queue-runtime.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Emit } from '../events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, eachGivingWay, givingWay } from '../../util/clock.ts';
 import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
 import { type AccessPoints, isGivenBy, workerOfMark } from '../submission/worker-maker.ts';
 import { SharedFactory } from './shared-factory.ts';
@@ -251,7 +251,9 @@ export class ReconcilerAgent {
         workers: seen.size + unseen.size,
       });
     }
-    this.#tellAccessPoints(
+    const giveWay = givingWay(clock);
+    await this.#tellAccessPoints(
+      giveWay,
       all.filter(({ verdict }) => {
         if (verdict.kind !== 'adopt' || verdict.worker.accessPoint === undefined) return false;
         const { workerId } = verdict.worker;
@@ -266,12 +268,12 @@ export class ReconcilerAgent {
       const why = refused.get(workerId) ?? whyTaken(undefined);
       return { found: one.found, verdict: { kind: 'orphan', why } };
     });
-    const observed = judged.flatMap(({ found, verdict }) =>
+    const observed = await eachGivingWay(giveWay, judged, ({ found, verdict }) =>
       verdict.kind === 'adopt' && found.observation !== undefined
         ? [observationChange(found.observation, false)]
         : [],
     );
-    await ledger.change(observed);
+    await ledger.change(observed.flat());
     const orphans = judged.flatMap(({ found, verdict }): Orphan[] => {
       if (verdict.kind !== 'orphan') return [];
       const { workerId = null, queue = null } = found.identity ?? {};
@@ -310,8 +312,8 @@ export class ReconcilerAgent {
   }
 
   /** Once for each object: its worker has a row from now on. */
-  #tellAccessPoints(refused: readonly Judged[]): void {
-    for (const { found } of refused)
+  async #tellAccessPoints(giveWay: () => Promise<void>, refused: readonly Judged[]): Promise<void> {
+    await eachGivingWay(giveWay, refused, ({ found }) => {
       this.#parts.log.warn('the access point in a mark is not the one of its queue and is left alone', {
         code: 'access-point-foreign',
         connection: this.#connection.name,
@@ -319,6 +321,7 @@ export class ReconcilerAgent {
         workerId: found.identity?.workerId,
         found: fromOutside(found.identity?.accessPoint ?? ''),
       });
+    });
   }
 
   /**

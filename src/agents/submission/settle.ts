@@ -6,7 +6,7 @@ import { isCounted } from '../../worker/counted.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Change, Ledger } from '../ledger/ledger.ts';
 import type { LiveWorker } from '../ledger/live-table.ts';
-import { findChange, noOutcome } from '../ledger/outcomes.ts';
+import { findChange, noOutcome, outcomesFromOutside } from '../ledger/outcomes.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { QueueRuntime } from '../queue-runtime.ts';
 import type { QueueLimits } from './limit.ts';
@@ -80,10 +80,11 @@ export class IntentSettler {
   }
 
   async #settleThese(ids: readonly number[], mayRetry: boolean): Promise<void> {
-    const { ledger, store, calls, log } = this.#parts;
+    const { ledger, store, calls, clock, log } = this.#parts;
     const { config, submitter } = this.#runtime;
     const records = await store.workers.byIds(ids);
-    const found = await calls.call(`find of ${config.name}`, (signal) => submitter.find(records, signal));
+    const said = await calls.call(`find of ${config.name}`, (signal) => submitter.find(records, signal));
+    const found = await outcomesFromOutside(records, said, clock);
     const { changes, toRetry } = this.#judge(records, found, mayRetry);
     await ledger.change(changes);
     if (changes.length > 0) log.info('settled open intents', { queue: config.name, settled: changes.length });

@@ -6,7 +6,7 @@ import type { WorkerError, WorkerToStart } from '../../worker/worker.ts';
 import type { AgentStore } from '../agent-store.ts';
 import type { Emit } from '../events.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { noOutcome, submitChange } from '../ledger/outcomes.ts';
+import { noOutcome, outcomesFromOutside, submitChange } from '../ledger/outcomes.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { QueueRuntime, Step } from '../queue-runtime.ts';
 import type { QueueLimits } from './limit.ts';
@@ -49,7 +49,8 @@ export class IntentSender {
     const { ledger, clock, log, events, step } = this.#parts;
     const { config } = this.#runtime;
     if (workers.length === 0) return;
-    const outcomes = await this.#call(workers);
+    const said = await this.#call(workers);
+    const outcomes = await outcomesFromOutside(workers, said, clock);
     events.emit('submissionAnswered', { queue: config.name, workers, outcomes });
     step('submit:before-outcome');
     const maxAttempts = config.options.maxSubmissionAttempts;

@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import type { GoneOutcome, Log } from '../../plugins/contracts/index.ts';
-import type { BelievedClock, Clock } from '../../util/clock.ts';
+import { type BelievedClock, type Clock, eachGivingWay, givingWay } from '../../util/clock.ts';
 import type { WorkerRecord } from '../../store/rows.ts';
 import type { SweepBefore } from '../../store/workers.ts';
 import { messageOf, toReason } from '../../worker/errors.ts';
@@ -136,13 +136,14 @@ export class SweeperAgent {
       step('kill:after-kill');
       const gone = workers.filter(({ workerId }) => outcomes.get(workerId)?.kind === 'gone');
       all &&= gone.length === workers.length;
-      const its = this.#tell('workers could not be ended', workers, outcomes);
+      const whys = await whysOf(workers, outcomes, clock);
+      const its = this.#tell('workers could not be ended', whys);
       for (const workerId of its) failed.add(workerId);
-      this.#tellLate(workers, outcomes);
+      this.#tellLate(whys);
       if (gone.length === 0) return its.length < workers.length;
       // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
       const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
-      const ends = gone.flatMap(({ workerId }) => {
+      const made = await eachGivingWay(givingWay(clock), gone, ({ workerId }) => {
         const result = results.get(workerId) ?? noOutcome;
         if (result.kind === 'observed') {
           const { status, nativeStatus } = result.observation;
@@ -157,6 +158,7 @@ export class SweeperAgent {
         ledger.whyLeft.set(workerId, reasonFromOutside(result.error));
         return [];
       });
+      const ends = made.flat();
       await ledger.change(ends);
       const ended = ends.filter(({ to }) => isFinal(to)).length;
       if (ended > 0) log.info('ended workers on request', { queue: config.name, workers: ended });
@@ -171,15 +173,10 @@ export class SweeperAgent {
   }
 
   /** One line for all that failed alike. @returns who failed */
-  #tell(
-    message: string,
-    workers: readonly WorkerRecord[],
-    outcomes: ReadonlyMap<number, GoneOutcome>,
-  ): readonly number[] {
-    const failures = workers.flatMap(({ workerId }) => {
-      const { failed } = whyOf(outcomes.get(workerId));
-      return failed === undefined ? [] : [{ workerId, error: failed }];
-    });
+  #tell(message: string, whys: Whys): readonly number[] {
+    const failures = whys.flatMap(({ worker: { workerId }, failed }) =>
+      failed === undefined ? [] : [{ workerId, error: failed }],
+    );
     for (const [, some] of Map.groupBy(failures, ({ error }) => error.code)) {
       const workerIds = some.slice(0, 10).map(({ workerId }) => workerId);
       this.#parts.log.warn(message, { workers: some.length, workerIds, ...some[0]?.error });
@@ -188,11 +185,11 @@ export class SweeperAgent {
   }
 
   /** Each reason once for each worker: a pass is made every few seconds. */
-  #tellLate(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): void {
+  #tellLate(whys: Whys): void {
     const told: (readonly [workerId: number, reason: Reason])[] = [];
     const { whyLeft } = this.#parts.ledger;
-    for (const { workerId } of workers) {
-      const { failed, reason } = whyOf(outcomes.get(workerId));
+    for (const { worker, failed, reason } of whys) {
+      const { workerId } = worker;
       const why = failed ?? reason;
       if (why === undefined) whyLeft.delete(workerId);
       else whyLeft.set(workerId, why);
@@ -314,11 +311,10 @@ export class SweeperAgent {
   }
 
   /** Keeps in mind what stays on purpose, and notes it for operators. */
-  async #keep(workers: readonly WorkerRecord[], outcomes: ReadonlyMap<number, GoneOutcome>): Promise<void> {
+  async #keep(whys: Whys): Promise<void> {
     const notes: WorkerRecord[] = [];
-    for (const worker of workers) {
+    for (const { worker, failed, reason: kept } of whys) {
       const { workerId } = worker;
-      const { failed, reason: kept } = whyOf(outcomes.get(workerId));
       if (kept === undefined) this.#kept.delete(workerId);
       else this.#kept.set(workerId, kept);
       this.#tellWhy(workerId, failed ?? kept);
@@ -341,7 +337,7 @@ export class SweeperAgent {
     broken: Broken,
     isUnwanted = false,
   ): Promise<readonly number[]> {
-    const { ledger, calls, log, step } = this.#parts;
+    const { ledger, calls, clock, log, step } = this.#parts;
     const { config, messenger } = this.#runtime;
     const removed: number[] = [];
     await this.#onEach(due, broken, async ({ sweeper }, workers) => {
@@ -356,8 +352,9 @@ export class SweeperAgent {
           throw error;
         });
       step('sweep:after-remove');
-      const failed = this.#tell('workers could not be removed', workers, outcomes);
-      await this.#keep(workers, outcomes);
+      const whys = await whysOf(workers, outcomes, clock);
+      const failed = this.#tell('workers could not be removed', whys);
+      await this.#keep(whys);
       const swept: number[] = [];
       const gone = workers.filter(({ workerId }) => outcomes.get(workerId)?.kind === 'gone');
       const foreign = await this.#withForeignAccessPoints(gone);
@@ -388,7 +385,7 @@ export class SweeperAgent {
    * our own intent may name a directory of an earlier configuration. A row without a history may be of either kind.
    */
   async #withForeignAccessPoints(workers: readonly WorkerRecord[]): Promise<ReadonlySet<number>> {
-    const { harvesterId, store, log } = this.#parts;
+    const { harvesterId, store, clock, log } = this.#parts;
     const { config, messenger } = this.#runtime;
     const others = workers.filter(
       (worker) =>
@@ -399,7 +396,7 @@ export class SweeperAgent {
     if (others.length === 0) return new Set();
     const own = await store.workers.intended(others.map(({ workerId }) => workerId));
     const foreign = others.filter(({ workerId }) => !own.has(workerId));
-    for (const { workerId, queue, accessPoint = '' } of foreign)
+    await eachGivingWay(givingWay(clock), foreign, ({ workerId, queue, accessPoint = '' }) => {
       log.warn('the access point of a worker is not removed', {
         code: 'access-point-foreign',
         workerId,
@@ -407,6 +404,7 @@ export class SweeperAgent {
         found: fromOutside(accessPoint),
         why: 'its row was made of a mark on the backend, and the configuration of its queue gives another one: look at it and remove it by hand',
       });
+    });
     return new Set(foreign.map(({ workerId }) => workerId));
   }
 
@@ -459,11 +457,25 @@ export class SweeperAgent {
   }
 }
 
-/** Why a worker is still there, as the backend says it and as it may be shown: the call failed, or it waits. */
-function whyOf(outcome: GoneOutcome | undefined): {
+/** Why workers are still there, as the backend says it and as it may be shown: the call failed, or it waits. */
+type Whys = readonly {
+  readonly worker: WorkerRecord;
   readonly failed?: WorkerError;
   readonly reason?: WorkerError;
-} {
+}[];
+
+function whysOf(
+  workers: readonly WorkerRecord[],
+  outcomes: ReadonlyMap<number, GoneOutcome>,
+  clock: Pick<Clock, 'monotonic'>,
+): Promise<Whys> {
+  return eachGivingWay(givingWay(clock), workers, (worker) => ({
+    worker,
+    ...whyOf(outcomes.get(worker.workerId)),
+  }));
+}
+
+function whyOf(outcome: GoneOutcome | undefined): Omit<Whys[number], 'worker'> {
   if (outcome?.kind === 'failed') return { failed: reasonFromOutside(outcome.error) };
   return outcome?.kind === 'pending' && outcome.reason ? { reason: reasonFromOutside(outcome.reason) } : {};
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, stat } from 'node:fs/promises';
 import { hasCode } from '../../util/files.ts';
 import { openPlainFile } from '../../util/plain-file.ts';
-import { type Garbage, readEvents } from './event-log.ts';
+import { excerptOf, type Garbage, readEvents } from './event-log.ts';
 import type { JobEvent } from './event-types.ts';
 
 /** How far a log was read; plain data, to be stored with what was made of its events. */
@@ -88,7 +88,7 @@ export async function readLog(
     // HTCondor adds nothing to a rotated file: half a record at its end stays half.
     const half = rest.toString('utf8').trim();
     const lost =
-      half === '' ? [] : [{ at: end, bytes: rest.length, excerpt: half.slice(0, 80), file: file.path }];
+      half === '' ? [] : [{ at: end, bytes: rest.length, excerpt: excerptOf(half), file: file.path }];
     const next = startOf(newer);
     return { ...there, garbage: [...there.garbage, ...lost], position: next, more: true };
   } finally {

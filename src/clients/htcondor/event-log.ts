@@ -1,3 +1,4 @@
+import { headOf } from '../../util/beginning.ts';
 import { eventOf } from './event-ads.ts';
 import { parseClassic } from './event-text.ts';
 import type { EventAd, JobEvent } from './event-types.ts';
@@ -8,8 +9,15 @@ export interface Garbage {
   /** Offset of its beginning in the bytes that were read. */
   readonly at: number;
   readonly bytes: number;
-  /** The beginning of it. */
+  /** So much of its beginning as `beginningFromOutside` needs for `excerptLength` characters. Users write it: it is not masked yet. */
   readonly excerpt: string;
+}
+
+/** Characters of garbage that are shown. */
+export const excerptLength = 80;
+
+export function excerptOf(raw: string): string {
+  return headOf(raw.trim(), excerptLength);
 }
 
 export interface EventsRead {
@@ -31,7 +39,6 @@ const recordsPerTry = 4;
 
 /** Bytes: no event is longer, so a longer one never ends. */
 const longestRecord = 1024 * 1024;
-const excerptLength = 80;
 
 /**
  * Reads HTCondor's event logs, in any of their formats: text, XML, JSON. It remembers nothing between calls, so any
@@ -56,8 +63,7 @@ export function readEvents(bytes: Buffer, now: number, inLine = false): EventsRe
       return;
     }
     const raw = bytes.subarray(from, to).toString('utf8');
-    if (raw.trim() !== '')
-      garbage.push({ at: from, bytes: to - from, excerpt: raw.trim().slice(0, excerptLength) });
+    if (raw.trim() !== '') garbage.push({ at: from, bytes: to - from, excerpt: excerptOf(raw) });
   };
   const places = new Places(text);
   const budget = { bytes: mostAgain };

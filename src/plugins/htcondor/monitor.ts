@@ -1,5 +1,6 @@
 import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
 import type { JobEvent } from '../../clients/htcondor/event-types.ts';
+import { eachGivingWay, givingWay } from '../../util/clock.ts';
 import { defaultsOf } from '../../util/schema-defaults.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Observation } from '../../worker/observation.ts';
@@ -128,8 +129,9 @@ export class HTCondorMonitor implements Monitor {
   }
 
   async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
-    const { schedd, options } = this.#parts;
+    const { schedd, options, daemon } = this.#parts;
     const results = new Map<number, CheckResult>();
+    const giveWay = givingWay(daemon.clock);
     try {
       const started = await schedd.jobQueue.started(signal);
       const history = this.#options.useCondorHistory;
@@ -138,6 +140,7 @@ export class HTCondorMonitor implements Monitor {
       /** By the history or the log: a job of theirs may live in the queue that the schedd had before. */
       const notInQueue = new Map<number, CheckResult>();
       for (const worker of workers) {
+        await giveWay();
         const { workerId } = worker;
         const found = jobOfWorker(worker, jobs.get(workerId));
         const job = found ?? this.#ends.of(worker);
@@ -264,7 +267,10 @@ export class HTCondorMonitor implements Monitor {
     const alive = new Map<string, Job>();
     const contradicting: Job[] = [];
     const givenUp: GivenUp[] = [];
+    const giveWay = givingWay(daemon.clock);
     for (const job of jobs.values()) {
+      // Reasons that are cut are masked.
+      await giveWay();
       const id = jobIdText(job.id);
       const state = isHalf(job) ? undefined : this.#stateOf(job);
       if (state === undefined) {
@@ -362,10 +368,11 @@ export class HTCondorMonitor implements Monitor {
     const now = daemon.clock.now();
     schedd.removals.keepOnly(names);
     for (const name of this.#toldRemoving) if (!names.has(name)) this.#toldRemoving.delete(name);
-    const late = queued.flatMap((job) => {
+    const seen = await eachGivingWay(givingWay(daemon.clock), queued, (job) => {
       const why = schedd.removals.see(job, now);
       return why === undefined || this.#toldRemoving.has(jobIdText(job.id)) ? [] : [{ job, why }];
     });
+    const late = seen.flat();
     for (const { job } of late) this.#toldRemoving.add(jobIdText(job.id));
     const [first] = late;
     if (first !== undefined) {

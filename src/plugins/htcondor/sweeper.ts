@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { HTCondorError } from '../../clients/htcondor/errors.ts';
 import { beginningFromOutside } from '../../util/beginning.ts';
+import { eachGivingWay, givingWay } from '../../util/clock.ts';
 import { removeTree } from '../../util/remove-tree.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
@@ -129,27 +130,26 @@ export class HTCondorSweeper implements Sweeper {
       throw new HTCondorError({ code: unanswered.code, message, maybeDone: false });
     }
     const foreign = new Set(others);
-    return (
-      jobs
-        // Jobs of living workers are most likely ours, and are looked up by their numbers or marks. A job that others removed is nobody's to see to.
-        .filter((job) => !foreign.has(job) || (unanswered === undefined && job.ad.JobStatus !== removed))
-        .map((job): Found => {
-          const { id, identity, ad, workerId, queue, configId, owner = '' } = job;
-          const place = `${schedd.submissionHost} ${jobIdText(id)}`;
-          const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
-          if (foreign.has(job)) {
-            const damage = `it is of user ${beginningFromOutside(owner, 200)}, as whom thresher does not submit`;
-            // thresher may have submitted it, as a user that it was before its state directory was made.
-            return { place, handle, damage, isDoubtful: true };
-          }
-          if (identity === undefined || workerId === undefined) return { place, handle };
-          // Its files may never come: whether it is one at all is for the submitter to say.
-          if (isHalf(job)) return { place, handle, identity };
-          const { heldTimeout } = options(queue, configId);
-          const state = stateOf(workerId, ad, now, { heldTimeout, queued: true });
-          return { place, handle, identity, ...(state && { observation: state.observation }) };
-        })
+    // Jobs of living workers are most likely ours, and are looked up by their numbers or marks. A job that others removed is nobody's to see to.
+    const listed = jobs.filter(
+      (job) => !foreign.has(job) || (unanswered === undefined && job.ad.JobStatus !== removed),
     );
+    return eachGivingWay(givingWay(daemon.clock), listed, (job): Found => {
+      const { id, identity, ad, workerId, queue, configId, owner = '' } = job;
+      const place = `${schedd.submissionHost} ${jobIdText(id)}`;
+      const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
+      if (foreign.has(job)) {
+        const damage = `it is of user ${beginningFromOutside(owner, 200)}, as whom thresher does not submit`;
+        // thresher may have submitted it, as a user that it was before its state directory was made.
+        return { place, handle, damage, isDoubtful: true };
+      }
+      if (identity === undefined || workerId === undefined) return { place, handle };
+      // Its files may never come: whether it is one at all is for the submitter to say.
+      if (isHalf(job)) return { place, handle, identity };
+      const { heldTimeout } = options(queue, configId);
+      const state = stateOf(workerId, ad, now, { heldTimeout, queued: true });
+      return { place, handle, identity, ...(state && { observation: state.observation }) };
+    });
   }
 
   async removeOrphan({ handle }: Found, signal: AbortSignal): Promise<GoneOutcome> {

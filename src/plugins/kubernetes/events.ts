@@ -2,8 +2,8 @@ import { toReason } from '../../worker/errors.ts';
 import { collectionPath } from '../../clients/kubernetes/paths.ts';
 import type { Host } from '../contracts/context.ts';
 import type { K8sNamespace } from './namespace.ts';
-import { isoSeconds } from '../../util/clock.ts';
-import { beginningFromOutside, beginningOfOwn } from '../../util/beginning.ts';
+import { beginningFromOutside, headOf } from '../../util/beginning.ts';
+import { eachGivingWay, givingWay, isoSeconds } from '../../util/clock.ts';
 
 const kind = { group: '', version: 'v1', resource: 'events' };
 
@@ -41,7 +41,7 @@ export function tell(
     type: reason === 'GivenUp' ? 'Warning' : 'Normal',
     reason,
     // It may have words of the cluster, and everybody who may read Events reads them.
-    message: beginningOfOwn(message, longest),
+    message: beginningFromOutside(message, longest),
     source: { component: 'thresher' },
     firstTimestamp: at,
     lastTimestamp: at,
@@ -69,29 +69,37 @@ interface EventObject {
  * question for all of them, since the server looks at every Event of the namespace for each.
  */
 export async function lastWarnings(
-  { client, name: namespace }: K8sNamespace,
+  namespace: K8sNamespace,
   uids: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
-  const last = new Map<string, { readonly at: number; readonly text: string }>();
+  const last = new Map<string, { readonly at: number; readonly reason: string; readonly head: string }>();
   if (uids.length === 0) return new Map();
   const wanted = new Set(uids);
   const only = uids.length === 1 ? `involvedObject.uid=${uids[0] ?? ''},` : '';
   const options = { fieldSelector: `${only}type=Warning`, signal, once: true };
   try {
-    await client.list(collectionPath(kind, namespace), options, (object) => {
+    await namespace.client.list(collectionPath(kind, namespace.name), options, (object) => {
       const { involvedObject, reason, message, lastTimestamp, eventTime } = object as EventObject;
       const uid = involvedObject?.uid ?? '';
       const at = Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
-      if (reason && wanted.has(uid) && at >= (last.get(uid)?.at ?? 0)) {
-        const said = beginningFromOutside(message ?? '', longestWarning);
-        last.set(uid, { at, text: `${beginningFromOutside(reason, longestReason)}: ${said}` });
-      }
+      if (reason && wanted.has(uid) && at >= (last.get(uid)?.at ?? 0))
+        last.set(uid, {
+          at,
+          reason: headOf(reason, longestReason),
+          head: headOf(message ?? '', longestWarning),
+        });
       // Nothing of it is kept.
       return undefined;
     });
   } catch {
     // Not every cluster gives this right, and Events are only a help.
   }
-  return new Map([...last].map(([uid, { text }]) => [uid, text]));
+  const shown = await eachGivingWay(givingWay(namespace), last, ([uid, { reason, head }]) => {
+    return [
+      uid,
+      `${beginningFromOutside(reason, longestReason)}: ${beginningFromOutside(head, longestWarning)}`,
+    ] as const;
+  });
+  return new Map(shown);
 }

@@ -5,6 +5,7 @@ import { ObservationWriter } from '../../../src/agents/observation/observation-w
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import type { Observation } from '../../../src/worker/observation.ts';
+import { mostMaskedInATurn } from '../../support/masked-characters.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog, workerOf } from '../../support/samples.ts';
 import { until } from '../../support/until.ts';
@@ -100,6 +101,47 @@ describe('the writer of observations, while a worker is being submitted', () => 
     const written = await Promise.all(Array.from({ length: 100 }, (_, index) => statusOf(100 + index)));
     expect(written.filter((one) => one.status === 'submitted')).to.have.length(50);
     expect(log.lines.filter(({ message }) => /others can$/.test(message))).to.have.length(1);
+  });
+
+  it('hole 8: gives others their turn while it looks for secrets in what hundreds of users wrote', async () => {
+    const ids = Array.from({ length: 100 }, (_, index) => 100 + index);
+    await ledger.intend(ids.map((id) => workerOf(id)));
+    const text = ':token'.repeat(160);
+    const all = ids.map((id) =>
+      seen(id, { status: 'failed', error: { code: 'x', message: text }, detail: { HoldReason: text } }),
+    );
+    const most = await mostMaskedInATurn(async (clock) => {
+      const own = new ObservationWriter(ledger, clock, log, factoryEvents(log));
+      for (const one of all) own.add(one);
+      await own.flushed();
+    });
+    expect(most).to.be.within(1000, 10_000);
+    expect(await statusOf(199)).to.include({ status: 'failed' });
+  });
+
+  it('calls a worker cancelled whose end is asked for while its batch is made ready', async () => {
+    await ledger.intend([workerOf(3), workerOf(4)]);
+    let [looks, asking] = [0, Promise.resolve() as Promise<unknown>];
+    // Each look at the clock is 1 s later: others have their turn before each observation.
+    const monotonic = () => {
+      if (++looks === 4)
+        setImmediate(() => {
+          asking = ledger.requestKill({ ids: [3, 4] }, 'test');
+        });
+      return looks * 1000;
+    };
+    const own = new ObservationWriter(ledger, { ...systemClock, monotonic }, log, factoryEvents(log));
+    const change = ledger.change.bind(ledger);
+    const asked: string[] = [];
+    ledger.change = (changes) => {
+      asked.push(...changes.map(({ to }) => to));
+      return change(changes);
+    };
+    for (const id of [3, 4]) own.add(seen(id, { status: 'failed', nativeStatus: 'Failed', endTime: 1 }));
+    await own.flushed();
+    await asking;
+    expect(looks).to.be.above(4);
+    expect(asked).to.not.include('failed');
   });
 
   it('keeps what a database that came back too late did not take, and writes it later', async () => {

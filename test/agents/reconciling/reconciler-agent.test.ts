@@ -9,6 +9,7 @@ import { messageOf } from '../../../src/worker/errors.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { configOf, workerOf } from '../../support/samples.ts';
+import { mostMaskedInATurn } from '../../support/masked-characters.ts';
 import { sharedFiles } from '../../support/shared-files.ts';
 
 const { workerId, name, queue, computingSite, origin, requirements, attempt } = workerOf(1);
@@ -134,19 +135,24 @@ describe('the listing of a connection', () => {
 
   afterEach(() => parts[Symbol.asyncDispose]());
 
-  const agent = () =>
-    new ReconcilerAgent(sweeper, parts.connection, parts.context, {
-      homes: () => ({
-        configFor: async (queue) => {
-          asked.push(queue);
-          return configured(queue) ? 7 : undefined;
-        },
-        release: () => {
-          release();
-        },
-      }),
-      notListed: (ids) => notListed.push([...ids]),
-    });
+  const agent = (changes: Partial<AgentParts['context']> = {}) =>
+    new ReconcilerAgent(
+      sweeper,
+      parts.connection,
+      { ...parts.context, ...changes },
+      {
+        homes: () => ({
+          configFor: async (queue) => {
+            asked.push(queue);
+            return configured(queue) ? 7 : undefined;
+          },
+          release: () => {
+            release();
+          },
+        }),
+        notListed: (ids) => notListed.push([...ids]),
+      },
+    );
   const reconcile = () => agent().pass();
 
   const shown = (id: number): Found => {
@@ -155,6 +161,22 @@ describe('the listing of a connection', () => {
     const observation = { workerId: id, status: 'running', nativeStatus: 'x', observedAt: 5 } as const;
     return { place: `/pilots/${id}`, handle, identity: who, observation };
   };
+
+  it('hole 8: gives others their turn while it looks for secrets in what is said of hundreds of objects', async () => {
+    const text = ':token'.repeat(160);
+    listed = Array.from({ length: 100 }, (_, at): Found => {
+      const one = shown(at + 1);
+      const { observation, identity } = one;
+      return {
+        ...one,
+        ...(identity && { identity: { ...identity, accessPoint: `/${text}` } }),
+        ...(observation && { observation: { ...observation, detail: { HoldReason: text } } }),
+      };
+    });
+    const most = await mostMaskedInATurn((clock) => agent({ clock }).pass());
+    expect(most).to.be.within(1000, 10_000);
+    expect(parts.ledger.live.get(100)?.status).to.equal('running');
+  });
 
   describe('hole 8: of a mark with an access point', () => {
     const messenger = (accessPoint: string) => sharedFiles({ accessPoint });

@@ -6,6 +6,7 @@ import { SubmitterAgent } from '../../../src/agents/submission/submitter-agent.t
 import type { Reason } from '../../../src/worker/reason.ts';
 import { messageOf } from '../../../src/worker/errors.ts';
 import { AgentParts } from '../../support/agent-context.ts';
+import { mostMaskedInATurn } from '../../support/masked-characters.ts';
 import { workerOf } from '../../support/samples.ts';
 import { ScriptedQueue } from '../../support/scripted-queue.ts';
 
@@ -64,6 +65,15 @@ describe('a pass of the submitter', () => {
     await parts.ledger.intend(ids.map((id) => workerOf(id, { placement: parts.placement })));
     queue.taken();
   }
+
+  it('hole 8: gives others their turn while it looks for secrets in what is said of hundreds of workers', async () => {
+    const error = { code: 'x', message: ':token'.repeat(80) };
+    await leftOpen(...Array.from({ length: 100 }, (_, at) => at + 7));
+    queue.find = () => ({ kind: 'unknown', error });
+    const most = await mostMaskedInATurn((clock) => agentOf({ clock }).pass());
+    expect(most).to.be.within(400, 10_000);
+    expect(queue.taken()[0]).to.match(/^find 7 /);
+  });
 
   it('looks before it asks the backend, looks again, records, submits, and looks a last time', async () => {
     await agentOf().pass();

@@ -7,6 +7,7 @@ import { SweeperAgent } from '../../../src/agents/sweeping/sweeper-agent.ts';
 import type { CheckResult, GoneOutcome, Worker } from '../../../src/plugins/contracts/index.ts';
 import { hour } from '../../../src/util/duration.ts';
 import { AgentParts } from '../../support/agent-context.ts';
+import { mostMaskedInATurn } from '../../support/masked-characters.ts';
 import { workerOf } from '../../support/samples.ts';
 import { sharedFiles } from '../../support/shared-files.ts';
 import { until } from '../../support/until.ts';
@@ -130,6 +131,35 @@ describe('the sweeper of a queue', () => {
     expect(calls.remove).to.deep.equal([]);
     await parts.clock.advance(hour);
     expect(await sweeping.sweep()).to.equal(3);
+  });
+
+  it('hole 8: gives others their turn while it looks for secrets in what is said of hundreds of workers', async () => {
+    const text = ':token'.repeat(80);
+    const runtime = { config: { name: 'Q' }, configId: 1, current: true, messenger: undefined, connected };
+    const keep = { finished: 0, failed: 0, cancelled: 0, missed: 0 };
+    const ids = await parts.submitted(200);
+    await parts.ledger.requestKill({ ids }, 'test');
+    const half = ids[100] ?? 0;
+    const error = { code: 'x', message: text };
+    outcome = ({ workerId }) => (workerId < half ? gone : { kind: 'pending', reason: error });
+    checked = ({ workerId }) => ({
+      kind: 'observed',
+      observation: { workerId, observedAt: 1, status: 'failed', nativeStatus: 'F', error },
+    });
+    const most = await mostMaskedInATurn(async (clock) => {
+      const context = { ...parts.context, clock };
+      const sweeping = new SweeperAgent(runtime as unknown as QueueRuntime, context, { keep });
+      const stop = new AbortController();
+      parts.context.events.on('workersChanged', () => {
+        stop.abort();
+      });
+      await sweeping.pass(stop.signal);
+      outcome = () => ({ kind: 'failed', error });
+      await sweeping.sweep();
+    });
+    expect(most).to.be.within(400, 10_000);
+    expect(parts.ledger.live.get(half)?.status).to.equal('submitted');
+    expect(parts.ledger.live.get(half - 1)).to.equal(undefined);
   });
 
   const toEnd = async (count: number) => {

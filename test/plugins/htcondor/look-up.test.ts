@@ -100,7 +100,7 @@ describe('jobs of which one has values of megabytes', () => {
     const owners = { ...anyOwner, isOther, part };
     const schedd = { mine: 'true', client: { queueAs }, owners, submissionHost: 'S' } as never;
     const [ours, other] = await inQueue(schedd, 'true', signal);
-    expect([ours?.queue, ours?.ad.HoldReason]).to.deep.equal(['Q', HoldReason.slice(0, 1000)]);
+    expect([ours?.queue, ours?.ad.HoldReason]).to.deep.equal(['Q', HoldReason.slice(0, 1501)]);
     expect(JSON.parse(JSON.stringify(other))).to.deep.equal({
       id: { cluster: 2, proc: 0 },
       workerId: 1,

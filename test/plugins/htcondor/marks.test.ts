@@ -14,14 +14,15 @@ describe('the marks of a job', () => {
       expect(jobOf({ ...ad, ...one }, true)).to.equal(undefined);
   });
 
-  it('hole 8: keep of a reason the beginning that is shown, and are none where they are longer than any name', () => {
+  it('hole 8: keep of a reason the beginning that tells what is shown, and are none where they are longer than any name', () => {
     const long = 'x'.repeat(120_000);
     const texts = { HoldReason: long, LastHoldReason: long, RemoveReason: long, RemoteHost: long };
     const marks = { thresherQueue: long, Owner: long, thresherCe: long, GridResource: `arc ${long}` };
     const job = jobOf({ ...ad, ...texts, ...marks, LastRemoteHost: 'slot1@node', ExitCode: long }, true);
     const { ClusterId, ProcId, JobStatus, LastRemoteHost, ...cut } = job?.ad ?? {};
     expect([ClusterId, ProcId, JobStatus, LastRemoteHost]).to.deep.equal([12, 3, 2, 'slot1@node']);
-    const beginning = long.slice(0, 1000);
+    // Of these 1000 are shown.
+    const beginning = long.slice(0, 1501);
     expect(cut).to.deep.equal(Object.fromEntries(Object.keys(texts).map((name) => [name, beginning])));
     expect([job?.queue, job?.owner, job?.ce]).to.deep.equal([undefined, undefined, undefined]);
   });

@@ -11,6 +11,7 @@ import { givenUpReason } from '../../../src/plugins/htcondor/state/job-state.ts'
 import { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { defaultsOf } from '../../../src/util/schema-defaults.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { mostMaskedInATurn } from '../../support/masked-characters.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
 import { recordingLog, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -138,6 +139,27 @@ describe('the monitor of HTCondor', () => {
     ...ad,
   });
   const said = () => log.lines.filter(({ message }) => message === 'removed jobs are still in the queue');
+
+  it('hole 8: gives others their turn while it looks at jobs with the long reasons of users', async () => {
+    const HoldReason = ':token'.repeat(140);
+    queue = Array.from({ length: 100 }, (_, proc) =>
+      job(proc, { JobStatus: held, HoldReason, EnteredCurrentStatus: seconds() - 9e6 }),
+    );
+    isRefused = true;
+    for (const work of [
+      look,
+      async () => {
+        const workers = Array.from({ length: 100 }, (_, at) => workerOf(at + 1));
+        expect(await monitor.check(workers, signal)).to.have.property('size', 100);
+      },
+    ]) {
+      const most = await mostMaskedInATurn(async (given) => {
+        Object.assign(clock, { monotonic: () => given.monotonic() });
+        await work();
+      });
+      expect(most).to.be.within(800, 10_000);
+    }
+  });
 
   it('says once of removed jobs that they stay in the queue, whoever removed them', async () => {
     queue = [job(0, { JobStatus: removed }), job(1, { JobStatus: removed }), job(2, { JobStatus: 2 })];

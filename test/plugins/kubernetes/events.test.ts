@@ -75,6 +75,24 @@ describe('the Events that thresher writes', () => {
     expect(created[0]?.message).to.have.length.within(900, 1024);
   });
 
+  it('hole 3: show no piece of a secret of others that begins before their cut', async () => {
+    const created: object[] = [];
+    const words = `https://u:${'hunter7'.repeat(100)}@host/x`;
+    const client = {
+      create: async (_path: string, event: object) => created.push(event),
+      list: async (_path: string, _: object, record: (object: object) => unknown) =>
+        record({ involvedObject: { uid: 'a' }, reason: 'Failed', message: `${'x'.repeat(280)} ${words}` }),
+    };
+    const clock = new ManualClock();
+    const namespace = namespaceWith(client as unknown as KubernetesClient, clock);
+    await clock.advance(60_000);
+    const message = `${'x'.repeat(1000)} ${words}`;
+    tell(namespace, pluginContext({ clock }), { ...decision, message }, signal);
+    expect(JSON.stringify(created)).to.contain('xxx').and.not.contain('hunter7');
+    const warning = (await lastWarnings(namespace, ['a'], signal)).get('a');
+    expect(warning).to.contain('Failed: xxx').and.not.contain('hunter7');
+  });
+
   it('are few where two hundred workers are killed at once', async () => {
     const stub = await KubernetesStub.start();
     try {

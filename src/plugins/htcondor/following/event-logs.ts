@@ -7,7 +7,9 @@ import {
   type LogRead,
   readLog,
 } from '../../../clients/htcondor/event-log-file.ts';
+import { excerptLength } from '../../../clients/htcondor/event-log.ts';
 import type { JobEvent } from '../../../clients/htcondor/event-types.ts';
+import { beginningFromOutside } from '../../../util/beginning.ts';
 import { type Clock } from '../../../util/clock.ts';
 import type { FileLane } from '../../../util/file-lane.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../../../util/files.ts';
@@ -163,7 +165,7 @@ export class EventLogs {
       records: followed.untold,
       file,
       at,
-      excerpt,
+      excerpt: beginningFromOutside(excerpt, excerptLength),
     });
     followed.untold = 0;
     followed.toldAt = now;

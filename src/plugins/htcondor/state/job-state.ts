@@ -1,7 +1,6 @@
-import { behindCut, withoutOwn } from '../../../util/own-secrets.ts';
 import { constants } from 'node:os';
 import { isoSeconds } from '../../../util/clock.ts';
-import { beginningFromOutside } from '../../../util/beginning.ts';
+import { beginningFromOutside, headOf, LongText } from '../../../util/beginning.ts';
 import type { Observation } from '../../../worker/observation.ts';
 import type { WorkerStatus } from '../../../worker/status.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
@@ -226,7 +225,7 @@ function heldText({
   HoldReasonCode: code,
   HoldReasonSubCode: subcode,
 }: Hold): string {
-  return `held: ${HoldReason.trim().slice(0, 400)} (code ${code ?? '?'}, subcode ${subcode ?? '?'})`;
+  return `held: ${shortened(HoldReason)} (code ${code ?? '?'}, subcode ${subcode ?? '?'})`;
 }
 
 /** The reason with which thresher removes a job that was held for too long. */
@@ -291,8 +290,8 @@ function failureOf(ad: JobAd, { payloadType = '' }: StateOptions): WorkerError {
 function removalOf({ RemoveReason, LastHoldReason, HoldReason }: JobAd): WorkerError {
   const hold = LastHoldReason ?? HoldReason;
   const parts = [
-    `removed: ${RemoveReason?.trim().slice(0, 400) ?? 'HTCondor gives no reason'}`,
-    ...(hold === undefined ? [] : [`it was held before: ${hold.trim().slice(0, 400)}`]),
+    `removed: ${RemoveReason === undefined ? 'HTCondor gives no reason' : shortened(RemoveReason)}`,
+    ...(hold === undefined ? [] : [`it was held before: ${shortened(hold)}`]),
   ];
   return { code: 'htcondor-removed', message: parts.join('; ') };
 }
@@ -320,13 +319,21 @@ function msOf(seconds: number | undefined): number | undefined {
   return seconds !== undefined && seconds > 0 ? seconds * 1000 : undefined;
 }
 
+/** Characters of a reason in a sentence that has more to say behind it. */
+const longestReason = 400;
+
+/** What is short is masked with the sentence. */
+function shortened(reason: string): string {
+  const text = reason.trim();
+  return text.length > longestReason ? beginningFromOutside(text, longestReason) : text;
+}
+
 /** Characters of a text of a job that its worker shows. */
 export const longestShown = 1000;
 
-/** As much of a text as is shown, without a piece of our own logins before the cut. A copy: V8 keeps a part of a text together with the whole, which may be megabytes. */
+/** As much of a text as tells what is shown of it. A copy: V8 keeps a part of a text together with the whole, which may be megabytes. */
 export function keptText(text: string): string {
-  const shown = text.length > longestShown ? withoutOwn(text.slice(0, longestShown + behindCut)) : text;
-  return Buffer.from(shown.slice(0, longestShown)).toString();
+  return Buffer.from(headOf(text, longestShown)).toString();
 }
 
 const kept = [
@@ -338,7 +345,9 @@ function detailOf(ad: JobAd): Record<string, unknown> {
   const detail: Record<string, unknown> = {};
   for (const key of kept) {
     const value = ad[key];
-    if (value !== undefined) detail[key] = typeof value === 'string' ? keptText(value) : value;
+    if (value === undefined) continue;
+    const isLong = typeof value === 'string' && value.length > longestShown;
+    detail[key] = isLong ? new LongText(value, longestShown) : value;
   }
   return detail;
 }

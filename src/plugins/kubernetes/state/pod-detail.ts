@@ -1,3 +1,4 @@
+import { LongText } from '../../../util/beginning.ts';
 import type { Facts } from './pod-facts.ts';
 import { timeOf } from './pod-facts.ts';
 import type { Waiting } from './pending-rules.ts';
@@ -43,9 +44,9 @@ export function describePod(facts: Facts, waiting: readonly Waiting[]): Record<s
   });
 }
 
-function short(text: string | null | undefined): string | undefined {
+function short(text: string | null | undefined): string | LongText | undefined {
   if (text === null || text === undefined || text === '') return undefined;
-  return text.length > maxText ? `${text.slice(0, maxText - 3)}...` : text;
+  return text.length > maxText ? new LongText(text, maxText) : text;
 }
 
 /** A row of the database has better things to hold than nulls and empty lists. */

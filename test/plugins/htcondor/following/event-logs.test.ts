@@ -24,7 +24,7 @@ describe('logs of job events', () => {
 
   const sink = () => {
     const nothing = () => undefined;
-    const warn = (message: string) => warnings.push(message);
+    const warn = (message: string, facts?: object) => warnings.push(`${message} ${JSON.stringify(facts)}`);
     return { debug: nothing, info: nothing, error: nothing, warn };
   };
   function logs(own: boolean): EventLogs {
@@ -188,6 +188,15 @@ describe('logs of job events', () => {
     await read(one);
     expect(statSync(join(directory, 'target')).size).to.equal(much.length);
     expect(warnings).to.have.length(1);
+  });
+
+  it('hole 3: that have what is no record are told of without the secrets in it, cut or whole', async () => {
+    const one = logs(true);
+    one.follow([{ path: log, own: true }]);
+    writeFileSync(log, `torn https://u:${'hunter7'.repeat(100)}@host/x\n...\n${record(1)}`);
+    await read(one);
+    expect(warnings).to.have.length(1);
+    expect(JSON.stringify(warnings)).to.include('torn https://u:(hidden)').and.not.include('hunter7');
   });
 
   it('that cannot be read are told of once, and keep nobody from the others', async () => {

@@ -4,10 +4,11 @@ import fc from 'fast-check';
 import { applyEvent, isBehindEnd } from '../../../../src/plugins/htcondor/state/events.ts';
 import {
   givenUpReason,
-  keptText,
   stateOf,
   type StateOptions,
 } from '../../../../src/plugins/htcondor/state/job-state.ts';
+import { observationChange } from '../../../../src/agents/ledger/outcomes.ts';
+import { jobOf } from '../../../../src/plugins/htcondor/marks.ts';
 import type { JobEvent } from '../../../../src/clients/htcondor/event-types.ts';
 import { isFinal } from '../../../../src/worker/status.ts';
 import { rememberSecret } from '../../../../src/util/own-secrets.ts';
@@ -375,12 +376,52 @@ describe('events of a job log', () => {
 });
 
 describe('a text of a job', () => {
+  /** What is written of a job that was held for too long, and of one that was removed after that, as the schedd tells of it and as the log does. */
+  const written = (text: string) => {
+    const reasons = { HoldReason: text, RemoveReason: text, GridJobStatus: text };
+    const raw = { ClusterId: 1, ProcId: 0, JobStatus: 5, EnteredCurrentStatus: s - 9999, ...reasons };
+    const held = jobOf(raw, true)?.ad ?? {};
+    const byLog = applyEvent({}, { kind: 'held', time: now - 1, cluster: 1, proc: 0, reason: text });
+    const late = { ...byLog, EnteredCurrentStatus: s - 9999 };
+    const states = [
+      held,
+      { ...held, JobStatus: 3 },
+      late,
+      applyEvent(late, { kind: 'aborted', time: now, cluster: 1, proc: 0, reason: text }),
+    ];
+    return states.flatMap((ad) => {
+      const { observation, verdict } = stateOf(1, ad, now, options) ?? {};
+      return [observation, verdict].flatMap((one) => (one ? [observationChange(one, false)] : []));
+    });
+  };
+
   it('is shown without a piece of a login of ours before its cut', () => {
     const login = 'Vt6T0kenOfOurLoginHs9';
     rememberSecret(login);
-    for (let at = 970; at < 1000; at++)
-      expect(keptText(`${'.'.repeat(at - 1)} ${login} ${'.'.repeat(900)}`), `at ${at}`)
-        .to.have.length.at.most(1000)
-        .and.not.include('Vt6');
+    for (let at = 970; at < 1000; at++) {
+      const shown = written(`${'.'.repeat(at - 1)} ${login} ${'.'.repeat(900)}`);
+      expect(JSON.stringify(shown), `at ${at}`).to.not.include('Vt6');
+      expect((JSON.parse(shown[0]?.detail ?? '') as JobAd).HoldReason).to.have.length.at.most(1000);
+    }
+  });
+
+  it('hole 3: is shown without a piece of a secret of others that begins before its cut', () => {
+    for (const cut of [400, 1000])
+      for (const before of [1, 60])
+        for (const length of [100, 2000]) {
+          const secret = 'hunter7'.repeat(length);
+          for (const words of [
+            `https://u:${secret}@host/x`,
+            `{"password": "${secret}"}`,
+            `--token '${secret}'`,
+          ]) {
+            const text = `${'.'.repeat(cut - before - 12)} ${words}`;
+            const shown = written(text);
+            expect(shown).to.have.length(6);
+            expect(JSON.stringify(shown), `${words.slice(0, 12)} ${before} before ${cut}`).to.not.include(
+              'hunter7',
+            );
+          }
+        }
   });
 });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { observationChange } from '../../../../src/agents/ledger/outcomes.ts';
 import type { KubernetesObject } from '../../../../src/clients/kubernetes/objects.ts';
 import { keepJob, keepPod } from '../../../../src/plugins/kubernetes/following/records.ts';
 import { failureCauses } from '../../../../src/plugins/kubernetes/state/failure-causes.ts';
@@ -56,6 +57,21 @@ const later = (one: ReturnType<typeof ended>): ReturnType<typeof ended> => ({
 const disrupted = (reason: string) => [condition('DisruptionTarget', reason)];
 const killed = (reason: string, parts: Parameters<typeof pod>[1] = {}) =>
   pod('Failed', { containers: [ended(143)], conditions: disrupted(reason), ...parts });
+
+it('hole 3: a message of a Pod is written without a piece of a secret that begins before its cut', () => {
+  for (const length of [100, 500]) {
+    const secret = 'hunter7'.repeat(length);
+    for (const words of [`https://u:${secret}@host/x`, `{"password": "${secret}"}`, `--token '${secret}'`]) {
+      const message = `${'.'.repeat(380)} ${words}`;
+      const { state, ...container } = ended(1);
+      const theirs = { ...container, state: { terminated: { ...state?.terminated, message } } };
+      const one = pod('Failed', { containers: [theirs] });
+      const { observation } = look(job(), [{ ...one, status: { ...one.status, message } }]);
+      const { detail } = observationChange(observation, false);
+      expect(detail, words.slice(0, 12)).to.include('....').and.not.include('hunter7');
+    }
+  }
+});
 
 describe('the state of a Job and its Pods', () => {
   const cases: readonly (readonly [
