@@ -107,6 +107,15 @@ function valueRefusal(key: string, value: string): string | undefined {
 /** Characters of a value that is a text. */
 const longestText = 1000;
 
+const rightLimits =
+  'names with commas between them, each of one or two parts with "." between, and with ":" and a number or without';
+
+function areLimits(value: string): boolean {
+  const names = value.split(/[\s,]+/).filter((one) => one !== '');
+  const isName = (one: string) => /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?(:(\d+(\.\d*)?|\.\d+))?$/.test(one);
+  return value.length <= longestText && names.length > 0 && names.every(isName);
+}
+
 /** Commands whose values are no expressions, with what they may be: HTCondor names the command in none of its words about a wrong one. */
 const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean; readonly right: string }>> =
   {
@@ -135,14 +144,11 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
         Object.hasOwn(constants.signals, value.toUpperCase()) || /^([1-9]|[1-5]\d|6[0-4])$/.test(value),
       right: 'the name of a signal, as SIGTERM',
     },
-    concurrency_limits: {
-      fits: (value) => {
-        const names = value.split(/[\s,]+/).filter((one) => one !== '');
-        const isName = (one: string) => /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?(:(\d+(\.\d*)?|\.\d+))?$/.test(one);
-        return value.length <= longestText && names.length > 0 && names.every(isName);
-      },
-      right:
-        'names with commas between them, each of one or two parts with "." between, and with ":" and a number or without',
+    concurrency_limits: { fits: areLimits, right: rightLimits },
+    // Of a limit that is no number, "lic:nan", nobody else gets any while the job runs.
+    concurrency_limits_expr: {
+      fits: (value) => /^"[^"]*"$/.test(value) && areLimits(value.slice(1, -1)),
+      right: `a text in "..." of ${rightLimits}`,
     },
     nice_user: { fits: (value) => /^(true|false|yes|no|t|f|1|0)$/i.test(value), right: 'true or false' },
   };

@@ -306,7 +306,7 @@ describe('commands of a submit description that a third party writes', () => {
         /more than 500 operators$/,
       ],
       'many patterns': [`rank = ${'regexp("a", Name) + '.repeat(12)}1`, /more than 500 operators$/],
-      'a bracket that is not closed': ['concurrency_limits_expr = (1', /"\(" is not closed$/],
+      'a bracket that is not closed': ['periodic_vacate = (1', /"\(" is not closed$/],
       'a wrong order': ['prio = high', /its value is "high"; it must be a whole number$/],
       'no signal': ['kill_sig = SIGFOO', /it must be the name of a signal, as SIGTERM$/],
       'a limit whose name has no second part': [
@@ -318,6 +318,14 @@ describe('commands of a submit description that a third party writes', () => {
         /it must be names with commas between them/,
       ],
       'what is no truth': ['nice_user = "$ not authorized"', /it must be true or false$/],
+      'a limit without an amount': [
+        'concurrency_limits_expr = "lic:nan"',
+        /it must be a text in "\.\.\." of names with commas between them/,
+      ],
+      'limits that an expression makes': [
+        'concurrency_limits_expr = WantOS',
+        /it must be a text in "\.\.\." of names/,
+      ],
       'no names of limits': ['concurrency_limits = 1 2', /it must be names with commas between them/],
       'a group of its own for each job': [
         'accounting_group = $(ClusterId).$(ProcId)',
