@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
-import { endlessIn, endlessReason, expressionRefusal } from './expression.ts';
+import { endlessIn, endlessReason } from './expression-steps.ts';
+import { expressionRefusal } from './expression.ts';
 import { commandRefusal, comparedName, isListed, shown } from './submit-names.ts';
 
 /** Commands by their names as written, `request_cpus` or `+MaxRuntime`, with their values. */
@@ -70,7 +71,10 @@ export function readSubmitCommands(text: string, added: readonly string[] = []):
 
 /** The commands of one job that HTCondor is not to evaluate together. */
 export function tooManySteps(commands: SubmitCommands): readonly string[] {
-  return endlessIn(commands, (key) => Object.hasOwn(forms, key.toLowerCase()));
+  const plain = Object.fromEntries(
+    Object.entries(commands).map(([key, value]) => [key, withoutNumbers(value)]),
+  );
+  return endlessIn(plain, (key) => Object.hasOwn(forms, key.toLowerCase()));
 }
 
 /**
@@ -88,6 +92,11 @@ export function submitText(value: string): string {
     .split(ownNumbers)
     .map((text, index) => text.replaceAll('$', () => '$(DOLLAR)') + (numbers[index] ?? ''))
     .join('');
+}
+
+/** The value with a number in the place of each macro that stays. */
+function withoutNumbers(value: string): string {
+  return value.replaceAll(ownNumbers, '0');
 }
 
 function valueRefusal(key: string, value: string): string | undefined {
@@ -159,6 +168,5 @@ function formRefusal(key: string, value: string): string | undefined {
     return form.fits(value) ? undefined : `its value is ${shown(value)}; it must be ${form.right}`;
   // Of other commands an administrator knows what they are.
   const isExpression = isListed(key) || /^(\+|my\.)/.test(key);
-  const plain = value.replaceAll(ownNumbers, '0');
-  return isExpression ? expressionRefusal(plain, key === 'require_gpus') : undefined;
+  return isExpression ? expressionRefusal(withoutNumbers(value), key === 'require_gpus') : undefined;
 }
