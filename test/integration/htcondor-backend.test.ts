@@ -328,7 +328,7 @@ describe('jobs of HTCondor', () => {
     backend.template('bad.yaml', 'exit 0', { requirements: 'a ==' });
     for (const [templateFile, submit, permanent] of [
       ['good.yaml', { rank: '3 +' }, true],
-      ['good.yaml', { concurrency_limits_expr: '1 +' }, true],
+      ['good.yaml', { periodic_hold: '1 +' }, true],
       ['bad.yaml', { rank: '3' }, false],
       ['bad.yaml', { rank: '3 +' }, false],
     ] as const) {

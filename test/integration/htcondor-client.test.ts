@@ -5,12 +5,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { classAdString, jobIdText, whereIs, whereJobs } from '../../src/clients/htcondor/classad.ts';
-import {
-  attributeOf,
-  callable,
-  expressionRefusal,
-  namedBeside,
-} from '../../src/clients/htcondor/expression.ts';
+import { attributeOf, namedBeside } from '../../src/clients/htcondor/expression-steps.ts';
+import { callable, expressionRefusal } from '../../src/clients/htcondor/expression.ts';
 import { submitRefusal } from '../../src/clients/htcondor/submit-commands.ts';
 import { allowedCommands } from '../../src/clients/htcondor/submit-names.ts';
 import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';

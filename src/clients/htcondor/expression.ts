@@ -1,4 +1,4 @@
-import { shown } from './submit-names.ts';
+import { isListed, shown } from './submit-names.ts';
 
 /**
  * Bounds of an expression that a third party gives to a job. HTCondor parses and evaluates by recursion, in the negotiator and the schedd, and for each
@@ -10,38 +10,61 @@ export const expressionBounds = {
   /** Of operators, commas and calls; a match of a pattern or of two lists counts as 50. */
   operators: 500,
   brackets: 50,
-  /** All operators that one evaluation takes, also those of the job's other expressions that it names. */
+  /**
+   * All operators that one evaluation takes, also those of the job's other expressions that it names, and those that all commands of one job take together.
+   * A text counts one for each 32 characters, wherever it is named.
+   */
   steps: 2000,
 } as const;
 
 /**
- * Functions of ClassAds that give no text, or one of a few characters: each of those that make a text of a list doubles its quotation marks, so that thirty of
- * them in each other take the memory of the daemon. Source: HTCondor's manual, "ClassAd syntax"; 25.14.
+ * How the time of a call grows; a step is about a microsecond. One or more of each kind was measured with HTCondor 23.9.
+ * - `text`: with its texts, by 1.5 nanoseconds for each character, and with the elements of its lists, which count as operators;
+ * - `list`: with a text that it takes apart, by a tenth of a microsecond for two characters, times its delimiters;
+ * - `product`: with the product of two such texts at most; 23.9 takes 0.6 milliseconds for two of 3,200 characters;
+ * - `pattern`: with the square of a text.
+ */
+export type Growth = 'text' | 'list' | 'product' | 'pattern';
+
+const growing = (growth: Growth, names: readonly string[]) => names.map((name) => [name, growth] as const);
+
+/**
+ * What expressions of third parties may call, in lower case. All give no text, or one of a few characters: each function that makes a text of a list doubles
+ * its quotation marks, so that thirty of them in each other take the memory of the daemon. Source: HTCondor's manual, "ClassAd syntax"; 25.14.
  * `quantize` is none of them: the smallest integer by -1 ends the daemon that evaluates it, HTCondor 23.9.
  */
-const functions: ReadonlySet<string> = new Set([
-  ...['ifthenelse', 'isundefined', 'iserror', 'isstring', 'isinteger', 'isreal', 'isboolean', 'islist'],
-  ...['isclassad', 'isabstime', 'isreltime', 'int', 'real', 'bool', 'floor', 'ceiling', 'round', 'pow'],
-  ...['min', 'max', 'sum', 'avg', 'member', 'identicalmember', 'anycompare', 'allcompare', 'size'],
-  ...['stringlistmember', 'stringlistimember', 'stringlistsize', 'stringlistsum', 'stringlistavg'],
-  ...['stringlistmin', 'stringlistmax', 'strcmp', 'stricmp', 'time', 'interval', 'random'],
-  ...['versioncmp', 'versionlt', 'versionle', 'versiongt', 'versionge', 'versioneq', 'version_in_range'],
+export const growths: ReadonlyMap<string, Growth> = new Map([
+  ...growing('text', [
+    ...['ifthenelse', 'isundefined', 'iserror', 'isstring', 'isinteger', 'isreal', 'isboolean', 'islist'],
+    ...['isclassad', 'isabstime', 'isreltime', 'int', 'real', 'bool', 'floor', 'ceiling', 'round', 'pow'],
+    ...['min', 'max', 'sum', 'avg', 'member', 'identicalmember', 'anycompare', 'allcompare', 'size'],
+    ...['strcmp', 'stricmp', 'time', 'interval', 'random'],
+    ...['versioncmp', 'versionlt', 'versionle', 'versiongt', 'versionge', 'versioneq', 'version_in_range'],
+  ]),
+  ...growing('list', [
+    ...['stringlistmember', 'stringlistimember', 'stringlistsize', 'stringlistsum', 'stringlistavg'],
+    ...['stringlistmin', 'stringlistmax'],
+  ]),
+  ...growing('product', ['stringlistsintersect', 'stringlistsubsetmatch', 'stringlistisubsetmatch']),
+  ...growing('pattern', ['regexp', 'regexpmember', 'stringlistregexpmember']),
 ]);
 
-/** Those that match a pattern, each with attributes of a machine. */
-const matching: ReadonlySet<string> = new Set(['regexp', 'regexpmember', 'stringlistregexpmember']);
-/** Those that take the product of the lengths of two lists. */
-const comparing: ReadonlySet<string> = new Set([
-  ...['stringlistsintersect', 'stringlistsubsetmatch', 'stringlistisubsetmatch'],
-]);
+/** Functions whose first argument is what they look for. */
+const looking = /^stringlisti?member$/;
 /**
  * What machines have for expressions that read the job: each is evaluated wherever it is named. Source: the templates of
  * `condor_config`, and `WithinResourceLimits` of a partitionable slot.
  */
 const ofTheirOwn =
   /^(start|withinresourcelimits|isowner|preempt|suspend|continue|kill|wantvacate|wantsuspend)$/i;
-/** Operators that such a call or name counts as: a tenth of a second at most, for each machine. */
-const costOfMatch = 50;
+/** What a job has in texts of its payload, of a hundred thousand characters. */
+const ofPayload = /^(env|environment|args|arguments|transfer\w*)$/i;
+/** Operators that such a call or name counts as. */
+export const costOfMatch = 50;
+/** Characters of a text that take the time of an operator, where a function takes it apart. */
+export const charactersOfStep = 32;
+/** Characters of delimiters, and of the options of a match: at each place of a list each of them may be looked for. */
+const longestOption = 10;
 /** Attributes that machines have and jobs do not, so that they need no `TARGET.`. */
 const ofMachines = /^(machine|name|arch|devicename|opsys\w*|cuda\w*|gpus_\w+)$/i;
 /**
@@ -84,13 +107,13 @@ function patternRefusal(given: string): string | undefined {
 const token =
   /\s+|("(?:[^"\\]|\\.)*")|(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|([()[\]{}])|(\/[/*]|=\?=|=!=|\|\||&&|==|!=|<=|>=|<<|>>>?|[?:<>!~+\-*/%&|^.,])/gy;
 
-interface Token {
+export interface Token {
   readonly text: string;
   readonly kind: 'text' | 'number' | 'word' | 'bracket' | 'operator';
 }
 
 /** @returns as many as an expression is of, or where something else begins */
-function tokensOf(expression: string): readonly Token[] | string {
+export function tokensOf(expression: string): readonly Token[] | string {
   const tokens: Token[] = [];
   let at = 0;
   for (const { 0: text, 1: quoted, 2: number, 3: word, 4: bracket, 5: operator } of expression.matchAll(
@@ -107,22 +130,76 @@ function tokensOf(expression: string): readonly Token[] | string {
 const closing: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
 /** Whether a token stands behind `TARGET.`. */
-function isTarget(tokens: readonly Token[], index: number): boolean {
+export function isTarget(tokens: readonly Token[], index: number): boolean {
   return tokens[index - 1]?.text === '.' && /^target$/i.test(tokens[index - 2]?.text ?? '');
 }
 
-/** Why a call that matches a pattern is refused. @param given what stands behind its bracket */
-function matchRefusal([pattern, comma, first, second, third, fourth]: readonly Token[]): string | undefined {
-  if (pattern?.kind !== 'text' || comma?.text !== ',') return 'takes a pattern; write it as a text';
-  const refusal = patternRefusal(pattern.text);
-  if (refusal !== undefined)
-    return `takes a pattern that is quickly matched with any text: ${shown(pattern.text)} ${refusal}`;
-  const isScoped = /^target$/i.test(first?.text ?? '') && second?.text === '.' && third?.kind === 'word';
-  const end = isScoped ? fourth : second;
-  const isWhole = end?.text === ',' || end?.text === ')';
-  return isWhole && (isScoped || ofMachines.test(first?.text ?? ''))
+/** The tokens of each argument of a call. @param start of what stands behind its bracket */
+export function argumentsAt(tokens: readonly Token[], start: number): readonly (readonly Token[])[] {
+  let depth = 0;
+  let argument: Token[] = [];
+  const all = [argument];
+  for (let at = start; at < tokens.length; at++) {
+    const one = tokens[at] as Token;
+    if (one.kind === 'bracket') depth += one.text in closing ? -1 : 1;
+    if (depth < 0) break;
+    if (depth === 0 && one.text === ',') all.push((argument = []));
+    else argument.push(one);
+  }
+  return all;
+}
+
+/** Why what stands behind the lists or texts of a call is refused: delimiters and options. */
+function optionRefusal(options: readonly (readonly Token[])[]): string | undefined {
+  const isShort = ([first, ...more]: readonly Token[]) =>
+    first?.kind === 'text' && first.text.length - 2 <= longestOption && more.length === 0;
+  return options.every(isShort)
     ? undefined
-    : 'compares a pattern with an attribute of a machine; write TARGET. and its name';
+    : `takes delimiters and options that are written as texts of at most ${longestOption} characters`;
+}
+
+/** Why a call that matches a pattern is refused. */
+function matchRefusal([pattern = [], text = [], ...options]: readonly (readonly Token[])[]):
+  string | undefined {
+  const [written, ...more] = pattern;
+  if (written?.kind !== 'text' || more.length > 0) return 'takes a pattern; write it as a text';
+  const refusal = patternRefusal(written.text);
+  if (refusal !== undefined)
+    return `takes a pattern that is quickly matched with any text: ${shown(written.text)} ${refusal}`;
+  const name = text.at(-1);
+  const isScoped = text.length === 3 && name?.kind === 'word' && isTarget(text, 2);
+  if (!isScoped && !(text.length === 1 && ofMachines.test(name?.text ?? '')))
+    return 'compares a pattern with an attribute of a machine; write TARGET. and its name';
+  return optionRefusal(options);
+}
+
+/** Whether what a function takes apart is written so that its length is known: what the job brings in other ways has any. */
+export function isList(tokens: readonly Token[]): boolean {
+  return tokens.every(({ text, kind }, index) => {
+    if (kind === 'text' || kind === 'number' || /^[.?:]$/.test(text)) return true;
+    if (kind !== 'word') return false;
+    const isScope = /^(my|target)$/i.test(text) && tokens[index + 1]?.text === '.';
+    return isScope || isTarget(tokens, index) || ofMachines.test(text) || isListed(`+${text}`);
+  });
+}
+
+/** Those arguments of a call that it takes apart, and what stands behind them. */
+export function listsOf(name: string, given: readonly (readonly Token[])[]) {
+  const first = looking.test(name) ? 1 : 0;
+  const end = growths.get(name) === 'product' ? 2 : first + 1;
+  return { lists: given.slice(first, end), options: given.slice(end) };
+}
+
+/** Why a call is refused. @param start of what stands behind its bracket */
+function callRefusal(name: string, tokens: readonly Token[], start: number): string | undefined {
+  const growth = growths.get(name);
+  if (growth === undefined || growth === 'text') return undefined;
+  const given = argumentsAt(tokens, start);
+  if (growth === 'pattern') return matchRefusal(given);
+  const { lists, options } = listsOf(name, given);
+  return lists.every(isList)
+    ? optionRefusal(options)
+    : 'takes a list; write it as a text, as TARGET. and the name of an attribute of a machine, or as one of the attributes of docs/htcjob.md';
 }
 
 /** `require_gpus` is evaluated with the properties of each GPU, of which one is called so. */
@@ -131,7 +208,7 @@ function isGpuProperty(text: string, tokens: readonly Token[], index: number, of
 }
 
 /** Operators, commas and calls of an expression, or the reason why it is refused. */
-function measured(expression: string, ofGpus = false): number | string {
+export function measured(expression: string, ofGpus = false): number | string {
   if (expression.length > expressionBounds.characters)
     return `it has ${expression.length} characters; it may have ${expressionBounds.characters}`;
   // Of the two ways to write ads one reads it as the end of the text, and the other as a part of it.
@@ -157,15 +234,16 @@ function measured(expression: string, ofGpus = false): number | string {
     if (kind === 'word' && setByJobs.test(text))
       return `it names ${shown(text)}, which a job may set itself while it runs; name another attribute`;
     const isTheirs = isTarget(tokens, index) && /^(rank|requirements)$/i.test(text);
-    if (kind === 'word' && (isTheirs || ofTheirOwn.test(text))) operators += costOfMatch;
+    if (kind === 'word' && (isTheirs || ofTheirOwn.test(text) || ofPayload.test(text)))
+      operators += costOfMatch;
     if (kind === 'word' && next?.text === '(') {
       const name = text.toLowerCase();
-      operators += matching.has(name) || comparing.has(name) ? costOfMatch : 1;
-      if (matching.has(name)) {
-        const refusal = matchRefusal(tokens.slice(index + 2, index + 8));
-        if (refusal !== undefined) return `${shown(text)} ${refusal}`;
-      } else if (!functions.has(name) && !comparing.has(name) && !/^(is|isnt)$/.test(name))
-        return `it calls ${shown(text)}; it may call what makes no texts alone: ${[...functions].slice(0, 8).join(', ')} and others of docs/htcjob.md`;
+      const growth = growths.get(name);
+      operators += growth === 'pattern' || growth === 'product' ? costOfMatch : 1;
+      if (growth === undefined && !/^(is|isnt)$/.test(name))
+        return `it calls ${shown(text)}; it may call what makes no texts alone: ${callable.slice(0, 8).join(', ')} and others of docs/htcjob.md`;
+      const refusal = callRefusal(name, tokens, index + 2);
+      if (refusal !== undefined) return `${shown(text)} ${refusal}`;
     }
     if (text === '[' && (next?.kind !== 'number' || second?.text !== ']'))
       return 'it has "[" without a number behind it: it may have places of lists, and no ads';
@@ -182,93 +260,12 @@ function measured(expression: string, ofGpus = false): number | string {
 }
 
 /** What expressions of third parties may call but for what matches patterns, in lower case. */
-export const callable: readonly string[] = [...functions, ...comparing];
+export const callable: readonly string[] = [...growths.keys()].filter(
+  (name) => growths.get(name) !== 'pattern',
+);
 
 /** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. @param ofGpus whether it is about each GPU of a machine */
 export function expressionRefusal(expression: string, ofGpus = false): string | undefined {
   const found = measured(expression, ofGpus);
   return typeof found === 'string' ? found : undefined;
-}
-
-/** At least one. A text that is no expression takes no steps. */
-function operatorsIn(expression: string): number {
-  const found = measured(expression, true);
-  return typeof found === 'number' ? found + 1 : 1;
-}
-
-/** The attribute that a command becomes, in lower case: `periodic_hold` is PeriodicHold, `gpus_minimum_memory` is GPUsMinMemory, `+My_Tag` is My_Tag. */
-export function attributeOf(name: string): string {
-  const compared = name.toLowerCase();
-  const own = compared.replace(/^(\+|my\.)/, '');
-  if (own !== compared) return own;
-  return compared
-    .replace(/_expr$/, '')
-    .replace(/^gpus_(min|max)imum/, 'gpus$1')
-    .replaceAll('_', '');
-}
-
-/**
- * Commands that HTCondor itself names in others, also where a job does not have these. Source: an ad of
- * `condor_submit -dry-run`, HTCondor 23.9; the manual of 25.14 for what is tried again.
- */
-export const namedBeside: Readonly<Record<string, readonly string[]>> = {
-  Requirements: ['request_cpus', 'request_memory', 'request_disk', 'request_gpus', 'require_gpus'],
-  RequireGPUs: [
-    'gpus_minimum_capability',
-    'gpus_maximum_capability',
-    'gpus_minimum_memory',
-    'gpus_minimum_runtime',
-  ],
-  RequestMemory: ['retry_request_memory', 'retry_request_memory_increase', 'retry_request_memory_max'],
-  RequestDisk: ['retry_request_disk'],
-};
-
-export const endlessReason = `it names itself, or takes more than ${expressionBounds.steps} steps with the other commands that it names`;
-
-/** Attributes of the job that an expression names. Those behind `TARGET.` are the machine's. */
-function namesIn(expression: string): readonly string[] {
-  const tokens = tokensOf(expression);
-  if (typeof tokens === 'string') return [];
-  return tokens.flatMap(({ text, kind }, index) =>
-    kind === 'word' && !isTarget(tokens, index) ? [text.toLowerCase()] : [],
-  );
-}
-
-/**
- * The commands of one job that take too many steps, with what they name of each other: by that, a few short ones can take any number.
- * @param commands by their names
- * @param isText whether the value of a command is a text, and no expression
- */
-export function endlessIn(
-  commands: Readonly<Record<string, string>>,
-  isText: (key: string) => boolean,
-): readonly string[] {
-  const beside = new Map(
-    Object.entries(namedBeside).map(([name, others]) => [attributeOf(name), others.map(attributeOf)]),
-  );
-  const expressions = new Map([
-    ...[...beside.keys()].map((name) => [name, ''] as const),
-    ...Object.entries(commands)
-      .filter(([key]) => !isText(key))
-      .map(([key, value]) => [attributeOf(key), value] as const),
-  ]);
-  const steps = new Map<string, number>();
-  const stepsOf = (name: string): number => {
-    const known = steps.get(name);
-    if (known !== undefined) return known;
-    // Until it is known, one that names itself has no end.
-    steps.set(name, Infinity);
-    const named = [...namesIn(expressions.get(name) ?? ''), ...(beside.get(name) ?? [])].filter((word) =>
-      expressions.has(word),
-    );
-    const sum = named.reduce(
-      (steps, word) => steps + stepsOf(word),
-      operatorsIn(expressions.get(name) ?? ''),
-    );
-    steps.set(name, sum);
-    return sum;
-  };
-  return Object.keys(commands).filter(
-    (key) => !isText(key) && stepsOf(attributeOf(key)) > expressionBounds.steps,
-  );
 }

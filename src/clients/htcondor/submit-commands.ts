@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
-import { endlessIn, endlessReason, expressionRefusal } from './expression.ts';
+import { endlessIn, endlessReason } from './expression-steps.ts';
+import { expressionRefusal } from './expression.ts';
 import { commandRefusal, comparedName, isListed, shown } from './submit-names.ts';
 
 /** Commands by their names as written, `request_cpus` or `+MaxRuntime`, with their values. */
@@ -70,7 +71,10 @@ export function readSubmitCommands(text: string, added: readonly string[] = []):
 
 /** The commands of one job that HTCondor is not to evaluate together. */
 export function tooManySteps(commands: SubmitCommands): readonly string[] {
-  return endlessIn(commands, (key) => Object.hasOwn(forms, key.toLowerCase()));
+  const plain = Object.fromEntries(
+    Object.entries(commands).map(([key, value]) => [key, withoutNumbers(value)]),
+  );
+  return endlessIn(plain, (key) => Object.hasOwn(forms, key.toLowerCase()));
 }
 
 /**
@@ -90,6 +94,11 @@ export function submitText(value: string): string {
     .join('');
 }
 
+/** The value with a number in the place of each macro that stays. */
+function withoutNumbers(value: string): string {
+  return value.replaceAll(ownNumbers, '0');
+}
+
 function valueRefusal(key: string, value: string): string | undefined {
   if (value === '') return 'it has no value';
   if (/^allowed_(job|execute)_duration$/i.test(key) && !/^[1-9]\d{0,8}$/.test(value))
@@ -106,6 +115,15 @@ function valueRefusal(key: string, value: string): string | undefined {
 
 /** Characters of a value that is a text. */
 const longestText = 1000;
+
+const rightLimits =
+  'names with commas between them, each of one or two parts with "." between, and with ":" and a number or without';
+
+function areLimits(value: string): boolean {
+  const names = value.split(/[\s,]+/).filter((one) => one !== '');
+  const isName = (one: string) => /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?(:(\d+(\.\d*)?|\.\d+))?$/.test(one);
+  return value.length <= longestText && names.length > 0 && names.every(isName);
+}
 
 /** Commands whose values are no expressions, with what they may be: HTCondor names the command in none of its words about a wrong one. */
 const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean; readonly right: string }>> =
@@ -135,14 +153,11 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
         Object.hasOwn(constants.signals, value.toUpperCase()) || /^([1-9]|[1-5]\d|6[0-4])$/.test(value),
       right: 'the name of a signal, as SIGTERM',
     },
-    concurrency_limits: {
-      fits: (value) => {
-        const names = value.split(/[\s,]+/).filter((one) => one !== '');
-        const isName = (one: string) => /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?(:(\d+(\.\d*)?|\.\d+))?$/.test(one);
-        return value.length <= longestText && names.length > 0 && names.every(isName);
-      },
-      right:
-        'names with commas between them, each of one or two parts with "." between, and with ":" and a number or without',
+    concurrency_limits: { fits: areLimits, right: rightLimits },
+    // Of a limit that is no number, "lic:nan", nobody else gets any while the job runs.
+    concurrency_limits_expr: {
+      fits: (value) => /^"[^"]*"$/.test(value) && areLimits(value.slice(1, -1)),
+      right: `a text in "..." of ${rightLimits}`,
     },
     nice_user: { fits: (value) => /^(true|false|yes|no|t|f|1|0)$/i.test(value), right: 'true or false' },
   };
@@ -153,6 +168,5 @@ function formRefusal(key: string, value: string): string | undefined {
     return form.fits(value) ? undefined : `its value is ${shown(value)}; it must be ${form.right}`;
   // Of other commands an administrator knows what they are.
   const isExpression = isListed(key) || /^(\+|my\.)/.test(key);
-  const plain = value.replaceAll(ownNumbers, '0');
-  return isExpression ? expressionRefusal(plain, key === 'require_gpus') : undefined;
+  return isExpression ? expressionRefusal(withoutNumbers(value), key === 'require_gpus') : undefined;
 }

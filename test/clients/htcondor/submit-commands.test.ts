@@ -7,6 +7,7 @@ import {
   allowedCommands,
   namesBeyondLists,
 } from '../../../src/clients/htcondor/submit-names.ts';
+import { callable, type Growth, growths } from '../../../src/clients/htcondor/expression.ts';
 import {
   readSubmitCommands,
   submitRefusal,
@@ -306,7 +307,7 @@ describe('commands of a submit description that a third party writes', () => {
         /more than 500 operators$/,
       ],
       'many patterns': [`rank = ${'regexp("a", Name) + '.repeat(12)}1`, /more than 500 operators$/],
-      'a bracket that is not closed': ['concurrency_limits_expr = (1', /"\(" is not closed$/],
+      'a bracket that is not closed': ['periodic_vacate = (1', /"\(" is not closed$/],
       'a wrong order': ['prio = high', /its value is "high"; it must be a whole number$/],
       'no signal': ['kill_sig = SIGFOO', /it must be the name of a signal, as SIGTERM$/],
       'a limit whose name has no second part': [
@@ -318,6 +319,14 @@ describe('commands of a submit description that a third party writes', () => {
         /it must be names with commas between them/,
       ],
       'what is no truth': ['nice_user = "$ not authorized"', /it must be true or false$/],
+      'a limit without an amount': [
+        'concurrency_limits_expr = "lic:nan"',
+        /it must be a text in "\.\.\." of names with commas between them/,
+      ],
+      'limits that an expression makes': [
+        'concurrency_limits_expr = WantOS',
+        /it must be a text in "\.\.\." of names/,
+      ],
       'no names of limits': ['concurrency_limits = 1 2', /it must be names with commas between them/],
       'a group of its own for each job': [
         'accounting_group = $(ClusterId).$(ProcId)',
@@ -416,7 +425,7 @@ describe('commands of a submit description that a third party writes', () => {
       expect(Object.keys(commands)).to.deep.equal(['rank', 'periodic_hold', 'periodic_release']);
       expect(problems.map(({ line }) => line)).to.deep.equal([4, 5, 6]);
       expect(problems[0]?.message).to.equal(
-        'line 4, "request_memory": it names itself, or takes more than 2000 steps with the other commands that it names',
+        'line 4, "request_memory": it names itself, or as a list what is not written as a text, or it takes more than 2000 steps with the other commands that it names and those before it',
       );
     });
 
@@ -435,12 +444,126 @@ describe('commands of a submit description that a third party writes', () => {
       expect(problems.map(({ line }) => line)).to.deep.equal([2, 4, 5, 6]);
     });
 
+    it('count how the time of each function grows, by what it takes', () => {
+      const lists = [
+        ...['stringlistmember', 'stringlistimember', 'stringlistsize', 'stringlistsum', 'stringlistavg'],
+        ...['stringlistmin', 'stringlistmax'],
+      ];
+      const products = ['stringlistsintersect', 'stringlistsubsetmatch', 'stringlistisubsetmatch'];
+      const patterns = ['regexp', 'regexpmember', 'stringlistregexpmember'];
+      const named = (growth: Growth) =>
+        [...growths].filter(([, its]) => its === growth).map(([name]) => name);
+      expect(named('list')).to.have.members(lists);
+      expect(named('product')).to.have.members(products);
+      expect(named('pattern')).to.have.members(patterns);
+      // None of them takes a text apart.
+      expect(
+        named('text').filter((name) => /string_?list|regex|split|join|user_?map|env/i.test(name)),
+      ).to.deep.equal([]);
+      expect([...growths.keys()]).to.include.members(callable);
+      const call = (name: string, list: string, option: string) =>
+        /^stringlisti?member$/.test(name)
+          ? `${name}("x", ${list}${option})`
+          : products.includes(name)
+            ? `${name}("x", ${list}${option}) || ${name}(${list}, "x"${option})`
+            : patterns.includes(name)
+              ? `${name}("x", ${list}${option})`
+              : `${name}(${list}${option})`;
+      for (const name of [...lists, ...products, ...patterns]) {
+        expect(refused(`rank = ${call(name, 'TARGET.X', ', ","')}`), name).to.deep.equal([]);
+        for (const [list, option] of [
+          ...['Env', 'MY.Args', 'X', 'HoldReason', 'MY.Target.X', '{"a"}'].map((one) => [one, ''] as const),
+          ...[', WantOS', ', TARGET.X', ', "abcdefghijk"', ', ",", WantOS', ', ('].map(
+            (one) => ['TARGET.X', one] as const,
+          ),
+        ])
+          expect(refused(`rank = ${call(name, list, option)}`), `${name} ${list}${option}`).to.have.length(1);
+      }
+    });
+
+    it('count the lengths of texts wherever they are named, and 50 times where two lists are compared', () => {
+      const long = `"${'a,b.'.repeat(1020)}"`;
+      const steps = (lines: readonly string[]) => {
+        const { commands, problems } = read(lines.join('\n'));
+        return [Object.keys(commands), problems.map(({ line }) => line)];
+      };
+      const times = (count: number, call: string) => Array.from({ length: count }, () => call).join('+');
+      // What kept a schedd busy for minutes.
+      const sizes = times(118, 'stringListSize(WantOS)');
+      expect(
+        steps([`+WantOS = ${long}`, `+REQUIRED_OS = ${sizes}`, 'periodic_hold = REQUIRED_OS', 'rank = 1']),
+      ).to.deep.equal([
+        ['+WantOS', 'rank'],
+        [2, 3],
+      ]);
+      expect(steps([`+WantOS = ${long}`, `rank = ${times(14, 'stringListSize(WantOS)')}`])[1]).to.deep.equal(
+        [],
+      );
+      expect(steps([`+WantOS = ${long}`, `rank = ${times(20, '(WantOS == "x")')}`])[1]).to.deep.equal([2]);
+      expect(steps([`rank = stringListsIntersect(${long}, TARGET.X)`])[1]).to.deep.equal([1]);
+      expect(steps([`+WantOS = ${long}`, 'rank = stringListsIntersect("a", WantOS)'])[1]).to.deep.equal([2]);
+      const short = `"${'a,b.'.repeat(100)}"`;
+      expect(steps([`+WantOS = ${short}`, 'rank = stringListsIntersect(TARGET.X, WantOS)'])[1]).to.deep.equal(
+        [],
+      );
+      expect(steps([`rank = ${times(11, 'strcmp(Env, "a")')}`])[1]).to.deep.equal([1]);
+    });
+
+    it('refuse as a list an attribute that brings another one of the job', () => {
+      const lines = [
+        '+WantOS = Env',
+        '+REQUIRED_OS = WantOS',
+        'rank = stringListSize(REQUIRED_OS)',
+        '+BigMemJob = WantOS',
+      ];
+      expect(read(lines.join('\n')).problems.map(({ line }) => line)).to.deep.equal([3]);
+      const circle = ['+WantOS = BigMemJob', '+BigMemJob = WantOS', 'rank = stringListSize(WantOS)'];
+      expect(read(circle.join('\n')).problems).to.have.length(3);
+      const texts = ['+WantOS = REQUIRED_OS', '+REQUIRED_OS = "a, b"', 'rank = stringListSize(WantOS)'];
+      expect(read(texts.join('\n')).problems).to.deep.equal([]);
+    });
+
+    it('find in turns that grow with the commands alone, whatever they name of each other, that they take too many', () => {
+      const names = [
+        'BigMemJob',
+        'WantOS',
+        'REQUIRED_OS',
+        'DESIRED_Sites',
+        'UNDESIRED_Sites',
+        'DESIRED_Archs',
+      ];
+      const lines = names.map(
+        (name, at) => `+${name} = ${Array.from({ length: 200 }, () => names[at + 1] ?? '1').join('?:')}`,
+      );
+      expect(read([...lines, 'rank = stringListSize(BigMemJob)'].join('\n')).problems.length).to.equal(6);
+    });
+
+    it('count all commands of a job together, also where they have its number', () => {
+      const sum = Array.from({ length: 400 }, () => '1').join('+');
+      const keys = ['hold', 'release', 'remove', 'vacate', 'hold_subcode'].map((key) => `periodic_${key}`);
+      const { problems } = read(
+        [...keys, '+WantOS', '+BigMemJob'].map((key) => `${key} = ${sum}`).join('\n'),
+      );
+      expect(problems.map(({ line }) => line)).to.deep.equal([]);
+      const more = read([...keys, 'rank'].map((key) => `${key} = ${sum}`).join('\n')).problems;
+      expect(more.map(({ line }) => line)).to.deep.equal([6]);
+      const numbered = [
+        `+WantOS = ${sum}`,
+        `rank = $(ProcId) + ${Array.from({ length: 6 }, () => 'WantOS').join('+')}`,
+      ];
+      expect(read(numbered.join('\n')).problems.map(({ line }) => line)).to.deep.equal([2]);
+    });
+
     it('take those of users', () => {
       for (const line of [
         'request_memory = ifThenElse(MemoryUsage =!= undefined, max({MemoryUsage * 3 / 2, 2000}), 2000)',
         'request_memory = 2 GB',
         'request_disk = 20480K',
-        'requirements = TARGET.HasSingularity is true && versionGE(split_version, "1.2") || stringListIMember("a", X)',
+        'requirements = TARGET.HasSingularity is true && versionGE(split_version, "1.2") || stringListIMember("a", TARGET.X)',
+        'requirements = stringListMember("x", TARGET.y) && stringListIMember(Name, "a,b")',
+        'requirements = stringListMember(TARGET.GLIDEIN_CMSSite, DESIRED_Sites, ", ") && !stringListIMember(Machine, MY.UNDESIRED_Sites ?: "")',
+        'requirements = stringListsIntersect(REQUIRED_OS, TARGET.OSes)',
+        'concurrency_limits_expr = "licence:2, XSW_sw.a:1.5"',
         'rank = -LoadAvg*1e3 + (Memory >= 2048 ? KFlops : .5)',
         'periodic_hold_reason = ifThenElse(JobStatus == 2, "too \\\\ long (h)", "x")',
         'concurrency_limits = licence:2, XSW_sw.a:1.5,other',

@@ -1,4 +1,4 @@
-import { endlessReason } from '../../../clients/htcondor/expression.ts';
+import { endlessReason } from '../../../clients/htcondor/expression-steps.ts';
 import {
   type SubmitCommands,
   submitRefusal,

@@ -141,7 +141,7 @@ describe('commands of a payload in a submit description', () => {
       ['concurrency_limits_expr: Owner', 'concurrency_limits', /counts for all its jobs/],
       ['concurrency_limits_expr: Owner', 'concurrency_limits_expr', /counts for all its jobs/],
     ] as const)
-      expect(() => lines(text, { [key]: 'x' }), text).to.throw(why);
+      expect(() => lines(text, { [key]: key.endsWith('_expr') ? '"x"' : 'x' }), text).to.throw(why);
     const text = 'executable = /bin/true\nif X\nrequirements = A\nelse\nrequirements = B\nendif\nqueue\n';
     const loaded = parseTemplate(text, 'a.sdf', {});
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));

@@ -1,0 +1,136 @@
+import {
+  argumentsAt,
+  charactersOfStep,
+  costOfMatch,
+  expressionBounds,
+  growths,
+  isList,
+  isTarget,
+  listsOf,
+  measured,
+  type Token,
+  tokensOf,
+} from './expression.ts';
+
+/** The attribute that a command becomes, in lower case: `periodic_hold` is PeriodicHold, `gpus_minimum_memory` is GPUsMinMemory, `+My_Tag` is My_Tag. */
+export function attributeOf(name: string): string {
+  const compared = name.toLowerCase();
+  const own = compared.replace(/^(\+|my\.)/, '');
+  if (own !== compared) return own;
+  return compared
+    .replace(/_expr$/, '')
+    .replace(/^gpus_(min|max)imum/, 'gpus$1')
+    .replaceAll('_', '');
+}
+
+/**
+ * Commands that HTCondor itself names in others, also where a job does not have these. Source: an ad of
+ * `condor_submit -dry-run`, HTCondor 23.9; the manual of 25.14 for what is tried again.
+ */
+export const namedBeside: Readonly<Record<string, readonly string[]>> = {
+  Requirements: ['request_cpus', 'request_memory', 'request_disk', 'request_gpus', 'require_gpus'],
+  RequireGPUs: [
+    'gpus_minimum_capability',
+    'gpus_maximum_capability',
+    'gpus_minimum_memory',
+    'gpus_minimum_runtime',
+  ],
+  RequestMemory: ['retry_request_memory', 'retry_request_memory_increase', 'retry_request_memory_max'],
+  RequestDisk: ['retry_request_disk'],
+};
+
+export const endlessReason = `it names itself, or as a list what is not written as a text, or it takes more than ${expressionBounds.steps} steps with the other commands that it names and those before it`;
+
+/** What an expression takes, and names of its job. */
+interface Weighed {
+  /** At least one; without those of what it names. */
+  readonly steps: number;
+  /** Attributes in lower case, each with how often its steps count. Those behind `TARGET.` are the machine's. */
+  readonly names: readonly (readonly [name: string, times: number])[];
+  /** Those of `names` that a function takes apart. */
+  readonly lists: readonly string[];
+  /** Whether a function may take it apart where it is named. */
+  readonly isList: boolean;
+}
+
+/** A text that is no expression takes one step, and names nothing. */
+function weighed(expression: string): Weighed {
+  const operators = measured(expression, true);
+  const tokens = tokensOf(expression);
+  if (typeof operators === 'string' || typeof tokens === 'string')
+    return { steps: 1, names: [], lists: [], isList: true };
+  const named = (some: readonly Token[]) =>
+    some.flatMap(({ text, kind }, index) =>
+      kind === 'word' && !isTarget(some, index) ? [text.toLowerCase()] : [],
+    );
+  let steps = operators + 1;
+  const names: (readonly [string, number])[] = [];
+  const lists: string[] = [];
+  // Of two lists each character of one is paid for as often as a usual one of the other has elements.
+  const times: number[] = [1];
+  for (const [index, { text, kind }] of tokens.entries()) {
+    const call = tokens[index - 1]?.text.toLowerCase() ?? '';
+    if (text === '(') {
+      const growth = growths.get(call);
+      times.push(growth === 'product' ? costOfMatch : 1);
+      if (growth === 'list' || growth === 'product')
+        lists.push(...listsOf(call, argumentsAt(tokens, index + 1)).lists.flatMap(named));
+    }
+    if (text === ')') times.pop();
+    const count = times.at(-1) ?? 1;
+    if (kind === 'text') steps += count * Math.floor(text.length / charactersOfStep);
+    if (kind === 'word' && !isTarget(tokens, index)) names.push([text.toLowerCase(), count]);
+  }
+  return { steps, names, lists, isList: isList(tokens) };
+}
+
+/**
+ * The commands of one job that take too many steps, with what they name of each other: by that, a few short ones can take any number. Attributes
+ * (`+NAME`) are evaluated where they are named, and the other commands once for each job and look of the schedd: these count together, in their order.
+ * @param commands by their names
+ * @param isText whether the value of a command is a text, and no expression
+ */
+export function endlessIn(
+  commands: Readonly<Record<string, string>>,
+  isText: (key: string) => boolean,
+): readonly string[] {
+  const beside = new Map(
+    Object.entries(namedBeside).map(([name, others]) => [attributeOf(name), others.map(attributeOf)]),
+  );
+  const expressions = new Map([
+    ...[...beside.keys()].map((name) => [name, weighed('')] as const),
+    ...Object.entries(commands)
+      .filter(([key]) => !isText(key))
+      .map(([key, value]) => [attributeOf(key), weighed(value)] as const),
+  ]);
+  const steps = new Map<string, number>();
+  // It is asked of what takes few steps alone, so it has an end, and is near.
+  const isTakenApart = (name: string): boolean => {
+    const one = expressions.get(name);
+    return one === undefined || (one.isList && one.names.every(([word]) => isTakenApart(word)));
+  };
+  const stepsOf = (name: string): number => {
+    const known = steps.get(name);
+    if (known !== undefined) return known;
+    // Until it is known, one that names itself has no end.
+    steps.set(name, Infinity);
+    const { steps: own, names, lists } = expressions.get(name) ?? weighed('');
+    const others = (beside.get(name) ?? []).map((word) => [word, 1] as const);
+    const sum = [...names, ...others]
+      .filter(([word]) => expressions.has(word))
+      .reduce((sum, [word, times]) => sum + times * stepsOf(word), own);
+    const isRight = sum > expressionBounds.steps || lists.every(isTakenApart);
+    steps.set(name, isRight ? sum : Infinity);
+    return steps.get(name) ?? sum;
+  };
+  let together = 0;
+  return Object.keys(commands).filter((key) => {
+    if (isText(key)) return false;
+    const its = stepsOf(attributeOf(key));
+    const isAttribute = /^(\+|my\.)/i.test(key);
+    if (its > expressionBounds.steps || (!isAttribute && together + its > expressionBounds.steps))
+      return true;
+    if (!isAttribute) together += its;
+    return false;
+  });
+}
