@@ -26,8 +26,11 @@ act() {
     # A container may take a minute to start: a probe in another one of its image would see nothing of it, and end it.
     most=600
     [ "$2" != preStop ] || most=100
-    if [ "$from" != host ] && way_in "$1" "$most"; then
+    if [ "$from" != host ] && way_in "$1" "$2" "$most"; then
       (enter "$1" "$2" "$3") </dev/null >/dev/null 2>&1
+      set -- "$?"
+      close_way
+      return "$1"
     else
       # The start of a container is no part of the time that a probe has.
       [ "$from" = host ] || set -- "$1" "$2" "$(($3 + 5))"

@@ -9,24 +9,25 @@ begin_session() {
 }
 
 # end_left PARENT SESSIONS: kills the children of PARENT with all of theirs, and all processes of the sessions. A container has its own
-# tree of processes, which ends with it: these are probes, hooks, tunnels, and programs outside of any container.
+# tree of processes, which ends with it: these are probes, hooks, tunnels, and programs outside of any container. SESSIONS are
+# PID:STARTTIME of their first processes: a session whose first process is another one is not ours any more.
 end_left() {
   round=0
   while [ "$round" -lt 3 ]; do
     all=
     known=" $1 "
     doomed=
+    ours=' '
+    for one in $2; do
+      ! stat_of "/proc/${one%:*}" || [ "$started" = "${one#*:}" ] || continue
+      ours="$ours${one%:*} "
+    done
     for stat in /proc/[0-9]*/stat; do
-      { IFS= read -r line <"$stat"; } 2>/dev/null || continue
-      pid=${stat#/proc/}
-      pid=${pid%/stat}
-      set -f
-      # shellcheck disable=SC2086
-      read_stat ${line##*) } 0 0 0 0
-      set +f
+      stat_of "${stat%/stat}" || continue
+      pid=$il_stat_pid
       [ "$state" != Z ] || continue
       all="$all $pid:$parent"
-      case " $2 " in *" $session "*) doomed="$doomed $pid" ;; esac
+      case $ours in *" $session "*) doomed="$doomed $pid" ;; esac
     done
     grown=yes
     while [ -n "$1" ] && [ -n "$grown" ]; do
@@ -47,11 +48,6 @@ end_left() {
   done
 }
 
-# Gives state, parent and session of a process. Its line in /proc is numbers behind the name of the program.
-read_stat() {
-  state=$1 parent=$2 session=$4
-}
-
 # The user's own commands have the environment of the job, as the operator's have (prefix.sh). Containers have their own.
 run_before() {
   [ -f "$payload/pre-exec" ] || return 0
@@ -64,11 +60,12 @@ run_before() {
     export "TMPDIR=$pod/before"
     cd "$pod/before" && begin_session "$shell" "$payload/pre-exec"
   ) </dev/null &
-  before=$!
+  begun "$!"
+  before=$il_begun
   sessions="$sessions $before"
-  while kill -0 "$before" 2>/dev/null && [ -z "$ending" ]; do tick; done
-  [ -z "$ending" ] || kill -TERM "$before" 2>/dev/null
-  wait "$before"
+  while is_there "$before" && [ -z "$ending" ]; do tick; done
+  [ -z "$ending" ] || signal TERM "$before"
+  wait "${before%:*}"
   code=$?
   [ "$code" = 0 ] || finish_for PreExecFailed "the commands before the containers ended with code $code"
 }
@@ -87,17 +84,18 @@ run_in_mesh() {
     export "THRESHER_POD_INSIDE=$pod" "THRESHER_PAYLOAD_DIR=$payload" "_CONDOR_SCRATCH_DIR=$work"
     cd "$pod/before" && begin_session ./mesh.sh sh "$payload/run.sh"
   ) </dev/null &
-  mesh=$!
+  begun "$!"
+  mesh=$il_begun
   sessions="$sessions $mesh"
   told=
   while :; do
     # A signal ends the wait.
-    wait "$mesh"
-    kill -0 "$mesh" 2>/dev/null || break
+    wait "${mesh%:*}"
+    is_there "$mesh" || break
     [ -n "$ending" ] && [ -z "$told" ] || continue
     told=yes
     get "$pod/inside"
-    if [ -n "$got" ]; then kill -TERM "$got" 2>/dev/null; else end_left '' "$mesh"; fi
+    [ -n "$got" ] && signal TERM "$got" || end_left '' "$mesh"
   done
   finish_for MeshFailed 'the network of the Pod ended before its containers'
 }
@@ -122,7 +120,7 @@ run_job_script() {
     put "$pod/s/$i/ready" yes
     i=$((i + 1))
   done
-  kill -USR1 $$
+  wake
   await
   get "$pod/s/$first/code"
   code=$got

@@ -133,6 +133,9 @@ supervise() {
   : >"$dir/said"
   (
     trap - TERM INT HUP QUIT USR1 USR2
+    begun self
+    put "$dir/pid" "$il_begun"
+    wake
     if [ -f "$payload/job-script" ]; then
       export "workingPath=$pod/work/$1" "SANDBOX=$pod/work/$1"
       cd "$pod/work/$1" && begin_session "$pod/job-script"
@@ -143,11 +146,12 @@ supervise() {
   child=$!
   # A signal to the whole group is for the runner alone.
   trap '' TERM INT HUP QUIT USR1 USR2
-  put "$dir/pid" "$child"
-  kill -USR1 $$ 2>/dev/null
+  begun "$child"
   wait "$child"
   code=$?
-  end_left '' "$child"
+  # Its pid may be given again from here on.
+  rm -f "$dir/pid"
+  end_left '' "$il_begun"
   reason=Completed
   [ "$code" = 0 ] || reason=Error
   [ "$code" != 137 ] || [ "$(oom_kills)" = "$ooms" ] || reason=OOMKilled
@@ -160,7 +164,7 @@ supervise() {
   [ "$code" != 255 ] || [ -f "$dir/message" ] || not_started "$1"
   [ -f "$dir/message" ] || last_words "$1"
   ended "$1" "$code" "$reason"
-  kill -USR1 $$ 2>/dev/null
+  wake
 }
 
 # Gives container $1 apptainer's own sentence, where that could not start it.

@@ -135,10 +135,11 @@ pull() {
     [ -z "${APPTAINER_CACHEDIR:-}${SINGULARITY_CACHEDIR:-}" ] || [ -f "$payload/l$1" ] || uncached=
     cd "$pod/images" && exec "$tool" pull ${uncached:+"$uncached"} "$2" "$3"
   ) </dev/null >"$pod/pull.log" 2>&1 &
-  pulling=$!
-  while kill -0 "$pulling" 2>/dev/null && [ -z "$ending" ]; do tick; done
-  [ -z "$ending" ] || kill -TERM "$pulling" 2>/dev/null
-  wait "$pulling"
+  begun "$!"
+  pulling=$il_begun
+  while is_there "$pulling" && [ -z "$ending" ]; do tick; done
+  [ -z "$ending" ] || signal TERM "$pulling"
+  wait "${pulling%:*}"
 }
 
 # Inside of a mesh network, the images are already there.

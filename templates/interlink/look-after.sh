@@ -60,7 +60,7 @@ look() {
   (live "$1") &
   timing "$1" readiness || {
     put "$dir/ready" yes
-    kill -USR1 $$ 2>/dev/null
+    wake
     return
   }
   pause "$1" "$delay" || return
@@ -70,13 +70,13 @@ look() {
       good=$((good + 1)) bad=0
       [ "$good" -lt "$successes" ] || [ -f "$dir/ready" ] || {
         put "$dir/ready" yes
-        kill -USR1 $$ 2>/dev/null
+        wake
       }
     else
       bad=$((bad + 1)) good=0
       [ "$bad" -lt "$failures" ] || [ ! -f "$dir/ready" ] || {
         rm -f "$dir/ready"
-        kill -USR1 $$ 2>/dev/null
+        wake
       }
     fi
     pause "$1" "$period" || return
@@ -114,12 +114,14 @@ stop() {
   rest=$((grace - $(date +%s) + began))
   # The kubelet gives two seconds to a container whose hook took all of the grace.
   [ "$grace" -eq 0 ] || [ "$rest" -ge 2 ] || rest=2
-  get "$dir/pid"
-  until [ -n "$got" ]; do
-    pause "$1" 1 || return 0
-    get "$dir/pid"
-  done
-  kill -TERM "$got" 2>/dev/null
+  # It may not have its process yet, or have ended during its hook.
+  until signal_container "$1" TERM; do pause "$1" 1 || return 0; done
   pause "$1" "$rest" || return 0
-  kill -KILL "$got" 2>/dev/null
+  signal_container "$1" KILL
+}
+
+# signal_container NUMBER SIGNAL. 1: there is no process of the container to be signalled.
+signal_container() {
+  get "$pod/s/$1/pid"
+  [ -n "$got" ] && runs "$1" && signal "$2" "$got"
 }

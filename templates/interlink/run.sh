@@ -101,7 +101,7 @@ await() {
       eval "keeper=\$keeper_$a"
       if [ -n "$keeper" ] && [ ! -f "$pod/s/$a/code" ]; then
         # The kernel may have killed the process that waits for the container.
-        if kill -0 "$keeper" 2>/dev/null || [ -f "$pod/s/$a/code" ]; then
+        if is_there "$keeper" || [ -f "$pod/s/$a/code" ]; then
           running=yes
         else
           ended "$a" 137 Error 'the process that waited for the container was killed'
@@ -119,7 +119,8 @@ start() {
   rm -f "$pod/s/$1/reason"
   put "$pod/s/$1/startedAt" "$(stamp)"
   supervise "$1" &
-  eval "keeper_$1=$!"
+  begun "$!"
+  eval "keeper_$1=\$il_begun"
 }
 
 # finish REASON MESSAGE: ends all containers that did not start, wipes the Pod's data and ends with the highest code.
@@ -135,9 +136,9 @@ finish() {
   done
   report
   log_times
-  [ -z "$sender" ] || wait "$sender"
+  [ -z "$sender" ] || wait "${sender%:*}"
   send
-  [ -z "$sender" ] || wait "$sender"
+  [ -z "$sender" ] || wait "${sender%:*}"
   # bash writes of each child that it finds killed.
   {
     end_left "$$" "$sessions"
@@ -206,11 +207,13 @@ else
   dd if=/dev/zero of="$pod/reserve" bs=65536 count=4 2>/dev/null
 fi
 ooms=$(oom_kills)
+begun self
+runner=$il_begun
 unset THRESHER_POD_PREFIX THRESHER_POD_INSIDE
 trap term TERM INT HUP QUIT USR2
 trap 'woken=yes' USR1
 if [ -n "$inside" ]; then
-  put "$pod/inside" "$$"
+  put "$pod/inside" "$runner"
   [ -f "$payload/job-script" ] || clean_environment
   know_images
 else

@@ -45,6 +45,47 @@ get() {
   [ ! -f "$1" ] || IFS= read -r got <"$1" || :
 }
 
+# stat_of DIRECTORY: gives il_stat_pid, state, parent, session and started (the time of its start, in ticks of the kernel) of the process
+# whose directory in /proc that is. Its line is numbers behind the name of the program.
+stat_of() {
+  il_stat=
+  # A name may have ends of lines.
+  { while IFS= read -r il_line; do il_stat="$il_stat$il_line "; done <"$1/stat"; } 2>/dev/null
+  [ -n "$il_stat" ] || return 1
+  il_stat_pid=${il_stat%% *}
+  set -f
+  # shellcheck disable=SC2086
+  read_stat ${il_stat##*) }
+}
+
+read_stat() {
+  set +f
+  [ $# -ge 20 ] || return 1
+  state=$1 parent=$2 session=$4 started=${20}
+}
+
+# A pid is given again, to any process of the machine. So a process is known by PID:STARTTIME: `begun PID` gives it as il_begun, and so does
+# `begun self` for the shell that calls it.
+begun() {
+  il_begun=0:gone
+  ! stat_of "/proc/$1" || il_begun=$il_stat_pid:$started
+}
+
+# Does process PID:STARTTIME run?
+is_there() {
+  stat_of "/proc/${1%:*}" && [ "$started" = "${1#*:}" ] && [ "$state" != Z ]
+}
+
+# signal NAME PID:STARTTIME. All signals to a process go this way, but those of end_left. 1: it is not there.
+signal() {
+  is_there "$2" && kill "-$1" "${2%:*}" 2>/dev/null
+}
+
+# Has the runner look at what is new.
+wake() {
+  ! is_there "$runner" || kill -USR1 $$ 2>/dev/null
+}
+
 stamp() {
   date -u +%Y-%m-%dT%H:%M:%SZ
 }
@@ -205,10 +246,11 @@ report() {
 # One sender at a time: the next one sends what is true by then.
 send() {
   [ -n "$unsent" ] && [ -f "$payload/send-report.sh" ] || return 0
-  [ -z "$sender" ] || ! kill -0 "$sender" 2>/dev/null || return 0
+  [ -z "$sender" ] || ! is_there "$sender" || return 0
   unsent=
   sh "$payload/send-report.sh" "$work/pod-status.json" </dev/null >/dev/null 2>&1 &
-  sender=$!
+  begun "$!"
+  sender=$il_begun
 }
 
 # How long each log is by now. One that is too long keeps its end: half of what is allowed.

@@ -207,6 +207,48 @@ describe('a Pod, run by a real apptainer', () => {
     expect(report()['main']).to.include({ exitCode: 143 });
   });
 
+  it('is entered where it was judged: by what is open, and not at the process to which its first one points', async () => {
+    const tools = join(directory, 'tools');
+    mkdirSync(tools);
+    const own = execFileSync('sh', ['-c', 'command -v nsenter'], { encoding: 'utf8' }).trim();
+    const seen = join(tools, 'seen');
+    writeFileSync(seen, '');
+    chmodSync(seen, 0o666);
+    writeFileSync(join(tools, 'nsenter'), `#!/bin/sh\necho "$*" >>${seen}\nexec ${own} "$@"\n`, {
+      mode: 0o755,
+    });
+    const loop = 'while :; do sleep 1; done';
+    // Without apptainer's init it is itself the first process, and may call itself as it likes.
+    const script = `MARK=child sh -c '${loop}' & echo appinit >/proc/self/comm; trap 'exit 0' TERM; ${loop}`;
+    const { child, ended, log, report } = start(
+      podData(
+        {
+          image: real.image,
+          command: ['sh', '-c', script],
+          env: [{ name: 'MARK', value: 'first' }],
+          readinessProbe: {
+            exec: { command: ['sh', '-c', 'echo "$MARK" /proc/$$$$/fd/[4-9] >/proc/1/fd/1'] },
+            periodSeconds: 1,
+            timeoutSeconds: 60,
+          },
+        },
+        {},
+        { annotations: { 'slurm-job.vk.io/singularity-options': '--no-init' } },
+      ),
+      {},
+      tools,
+    );
+    await isReady(report);
+    child.kill('SIGTERM');
+    await ended;
+    // With nothing open but its input and output.
+    expect(log('main')).to.match(/^first \/proc\/\d+\/fd\/\[4-9\]\n/);
+    const ways = [...readFileSync(seen, 'utf8').matchAll(/--(user|mount|pid|ipc|root|wd)=(\S+)/g)];
+    expect(new Set(ways.map(([, name]) => name))).to.have.length(6);
+    for (const [, , path] of ways) expect(path).to.match(/^\/proc\/self\/fd\/\d$/);
+    expect(readFileSync(seen, 'utf8')).to.not.match(/(^| )(-t|--target)\b/m);
+  });
+
   it('hole 2: has no program of its volumes run outside of it, whatever its PATH says', async () => {
     const lie = `printf '#!/bin/sh\\necho was here >>/%s/out\\nexec /usr/bin/tr "$@"\\n' "$1" >/v/tr; chmod +x /v/tr`;
     const place = '$(busybox grep " /v " /proc/self/mountinfo | busybox cut -d " " -f 4)';

@@ -283,6 +283,53 @@ for (const shell of shells)
       }
     });
 
+    it('a container that ends during its preStop hook: no signal goes to the process that has its pid by then', async () => {
+      const at = (name: string) => join(directory, name);
+      const script = (name: string, text: string) => {
+        writeFileSync(at(name), `cd ${directory}\n${text}`);
+        return ['sh', at(name)];
+      };
+      const program = 'echo $$ >pid.new; mv pid.new pid; exec sleep 3600';
+      const hook = `pid=$(cat pid)
+read -r _ _ _ looks _ </proc/$PPID/stat
+kill -KILL $pid
+until [ -f scratch/.pod/s/0/code ]; do sleep 0.1; done
+while :; do
+  echo $((pid - 1)) >/proc/sys/kernel/ns_last_pid
+  setsid sh bystander </dev/null >/dev/null 2>&1 &
+  [ $! != $pid ] || break
+  kill -KILL $!
+done
+until [ -f up ]; do sleep 0.1; done
+echo $looks >looks.new; mv looks.new looks`;
+      script(
+        'bystander',
+        `trap 'echo >signalled' TERM; [ $$ != "$(cat pid)" ] || echo >up; sleep 3600 & wait`,
+      );
+      // The Pod goes on until what told the container to end has ended.
+      const beside =
+        'until [ -f looks ]; do sleep 0.1; done; while [ -d "/proc/$(cat looks)" ]; do sleep 0.1; done';
+      const containers = [
+        {
+          ...main('', { command: script('program', program) }),
+          livenessProbe: {
+            exec: { command: ['test', '!', '-f', at('pid')] },
+            periodSeconds: 1,
+            failureThreshold: 1,
+          },
+          lifecycle: { preStop: { exec: { command: script('hook', hook) } } },
+        },
+        { ...main('', { command: script('waits', beside) }), name: 'beside' },
+      ];
+      // Where a test may say which pid comes next.
+      const own = `unshare --user --map-root-user --pid --fork --mount-proc ${shell}`;
+      const { code, report } = await new PodRunner(own, directory).start(podData({}, { containers })).ended;
+      expect(code).to.equal(137);
+      expect(report['main']).to.include({ exitCode: 137, reason: 'ProbeFailed' });
+      expect(existsSync(at('up')), 'its pid was given again').to.equal(true);
+      expect(existsSync(at('signalled'))).to.equal(false);
+    });
+
     it('A5 and A21: a job that is told to end runs preStop, ends its containers and is no success', async () => {
       const lifecycle = {
         postStart: { exec: { command: ['touch', join(directory, 'started')] } },
