@@ -47,7 +47,9 @@ find_program() {
   [ -n "$il_starter" ] && is_there "$il_starter" || return 2
   if ! is_starter "${il_starter%:*}"; then
     # It is a process of this script at first. Another program in the place of apptainer has its own ways.
-    case $(tr '\000' ' ' 2>/dev/null <"/proc/${il_starter%:*}/cmdline") in *run.sh* | setsid\ * | env\ *) return 2 ;; esac
+    case $(tr '\000' ' ' 2>/dev/null <"/proc/${il_starter%:*}/cmdline") in '' | *run.sh* | setsid\ * | env\ *) return 2 ;; esac
+    # It may have become apptainer between the two looks.
+    ! is_starter "${il_starter%:*}" || return 2
     return 1
   fi
   il_own=$(program_of "/proc/${il_starter%:*}")

@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type SpawnOptions } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -22,6 +22,7 @@ import { temporaryDirectory } from '../../../support/temporary.ts';
 describe('a Pod, run by a real apptainer', () => {
   let directory: string;
   let real: Apptainer;
+  const started: { readonly child: ChildProcess; readonly ended: Promise<unknown> }[] = [];
   before(async () => {
     real = await apptainer();
   });
@@ -30,6 +31,13 @@ describe('a Pod, run by a real apptainer', () => {
   });
   beforeEach(() => {
     directory = temporaryDirectory();
+  });
+  afterEach(async () => {
+    // A test that failed leaves its Pod.
+    for (const { child, ended } of started.splice(0)) {
+      if (child.exitCode === null) child.kill('SIGTERM');
+      await ended;
+    }
   });
 
   /** @param tools a directory with programs that the machine has instead of its own */
@@ -69,7 +77,9 @@ describe('a Pod, run by a real apptainer', () => {
       const read = existsSync(path) ? readReport(readFileSync(path, 'utf8')) : undefined;
       return typeof read === 'object' ? read.containers : {};
     };
-    return { child, ended: once(child, 'close').then(([code]) => code as number), log, report, scratch };
+    const ended = once(child, 'close').then(([code]) => code as number);
+    started.push({ child, ended });
+    return { child, ended, log, report, scratch };
   }
 
   const isReady = (report: () => ReturnType<ReturnType<typeof start>['report']>) =>
@@ -247,6 +257,41 @@ describe('a Pod, run by a real apptainer', () => {
     expect(new Set(ways.map(([, name]) => name))).to.have.length(6);
     for (const [, , path] of ways) expect(path).to.match(/^\/proc\/self\/fd\/\d$/);
     expect(readFileSync(seen, 'utf8')).to.not.match(/(^| )(-t|--target)\b/m);
+  });
+
+  it('is probed in its own files also where it becomes apptainer while the runner looks at it', async () => {
+    const tools = join(directory, 'tools');
+    mkdirSync(tools);
+    const own = (name: string) =>
+      execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
+    const [looked, entered] = [join(tools, 'looked'), join(tools, 'entered')];
+    for (const file of [looked, entered]) {
+      writeFileSync(file, '');
+      chmodSync(file, 0o666);
+    }
+    const tool = (name: string, lines: readonly string[]) => {
+      writeFileSync(join(tools, name), `${['#!/bin/sh', ...lines, `exec ${own(name)} "$@"`].join('\n')}\n`, {
+        mode: 0o755,
+      });
+    };
+    // The container waits for the look at its words, and the look for apptainer.
+    tool('setsid', [`case $* in *--pid*) until [ -s ${looked} ]; do sleep 0.05; done ;; esac`]);
+    tool('tr', [
+      'of=$(readlink /proc/self/fd/0)',
+      `case $of in */cmdline) echo >>${looked}; until grep -q starter "\${of%cmdline}comm"; do sleep 0.05; done ;; esac`,
+    ]);
+    tool('nsenter', [`echo >>${entered}`]);
+    const readinessProbe = { exec: { command: ['cat', '/tmp/up'] }, periodSeconds: 1, timeoutSeconds: 60 };
+    const command = ['sh', '-c', 'echo >/tmp/up; while :; do sleep 1; done'];
+    const { child, ended, report } = start(
+      podData({ image: real.image, command, readinessProbe }),
+      {},
+      tools,
+    );
+    await isReady(report);
+    expect(readFileSync(entered, 'utf8')).to.not.equal('');
+    child.kill('SIGTERM');
+    await ended;
   });
 
   it('hole 2: has no program of its volumes run outside of it, whatever its PATH says', async () => {
