@@ -82,6 +82,29 @@ describe('a Pod, run by a real apptainer', () => {
     return { child, ended, log, report, scratch };
   }
 
+  /**
+   * Programs that the machine has instead of its own: each does what these lines say, and then its work.
+   * @param linesOf by name of the program, for the directory that holds them and what they tell
+   * @param marks files of that directory in which they tell it, whoever they run as
+   */
+  function toolsOfMachine(
+    linesOf: (place: string) => Readonly<Record<string, readonly string[]>>,
+    ...marks: readonly string[]
+  ) {
+    const place = join(directory, 'tools');
+    mkdirSync(place);
+    for (const mark of marks) {
+      writeFileSync(join(place, mark), '');
+      chmodSync(join(place, mark), 0o666);
+    }
+    for (const [name, lines] of Object.entries(linesOf(place))) {
+      const own = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
+      const script = ['#!/bin/sh', ...lines, `exec ${own} "$@"`, ''].join('\n');
+      writeFileSync(join(place, name), script, { mode: 0o755 });
+    }
+    return { place, told: (mark: string) => readFileSync(join(place, mark), 'utf8') };
+  }
+
   const isReady = (report: () => ReturnType<ReturnType<typeof start>['report']>) =>
     until('it is ready', () => {
       const { main } = report();
@@ -185,15 +208,9 @@ describe('a Pod, run by a real apptainer', () => {
   });
 
   it('is probed in its own files also where the first ways into it were too slow', async () => {
-    const tools = join(directory, 'tools');
-    mkdirSync(tools);
-    const own = execFileSync('sh', ['-c', 'command -v nsenter'], { encoding: 'utf8' }).trim();
-    const seen = join(tools, 'seen');
-    writeFileSync(seen, '');
-    chmodSync(seen, 0o666);
     // `timeout` has to kill the first two.
-    const script = `#!/bin/sh\necho >>${seen}\n[ "$(wc -l <${seen})" -gt 2 ] || exec sleep 3600\nexec ${own} "$@"\n`;
-    writeFileSync(join(tools, 'nsenter'), script, { mode: 0o755 });
+    const slow = (seen: string) => [`echo >>${seen}`, `[ "$(wc -l <${seen})" -gt 2 ] || exec sleep 3600`];
+    const { place, told } = toolsOfMachine((tools) => ({ nsenter: slow(`${tools}/seen`) }), 'seen');
     const { child, ended, report } = start(
       podData({
         image: real.image,
@@ -208,25 +225,17 @@ describe('a Pod, run by a real apptainer', () => {
         readinessProbe: { exec: { command: ['cat', '/tmp/up'] }, periodSeconds: 1, timeoutSeconds: 60 },
       }),
       {},
-      tools,
+      place,
     );
     await isReady(report);
-    expect(readFileSync(seen, 'utf8').length).to.be.greaterThan(2);
+    expect(told('seen').length).to.be.greaterThan(2);
     child.kill('SIGTERM');
     await ended;
     expect(report()['main']).to.include({ exitCode: 143 });
   });
 
   it('is entered where it was judged: by what is open, and not at the process to which its first one points', async () => {
-    const tools = join(directory, 'tools');
-    mkdirSync(tools);
-    const own = execFileSync('sh', ['-c', 'command -v nsenter'], { encoding: 'utf8' }).trim();
-    const seen = join(tools, 'seen');
-    writeFileSync(seen, '');
-    chmodSync(seen, 0o666);
-    writeFileSync(join(tools, 'nsenter'), `#!/bin/sh\necho "$*" >>${seen}\nexec ${own} "$@"\n`, {
-      mode: 0o755,
-    });
+    const { place, told } = toolsOfMachine((tools) => ({ nsenter: [`echo "$*" >>${tools}/seen`] }), 'seen');
     const loop = 'while :; do sleep 1; done';
     // Without apptainer's init it is itself the first process, and may call itself as it likes.
     const script = `MARK=child sh -c '${loop}' & echo appinit >/proc/self/comm; trap 'exit 0' TERM; ${loop}`;
@@ -246,50 +255,42 @@ describe('a Pod, run by a real apptainer', () => {
         { annotations: { 'slurm-job.vk.io/singularity-options': '--no-init' } },
       ),
       {},
-      tools,
+      place,
     );
     await isReady(report);
     child.kill('SIGTERM');
     await ended;
     // With nothing open but its input and output.
     expect(log('main')).to.match(/^first \/proc\/\d+\/fd\/\[4-9\]\n/);
-    const ways = [...readFileSync(seen, 'utf8').matchAll(/--(user|mount|pid|ipc|root|wd)=(\S+)/g)];
+    const ways = [...told('seen').matchAll(/--(user|mount|pid|ipc|root|wd)=(\S+)/g)];
     expect(new Set(ways.map(([, name]) => name))).to.have.length(6);
     for (const [, , path] of ways) expect(path).to.match(/^\/proc\/self\/fd\/\d$/);
-    expect(readFileSync(seen, 'utf8')).to.not.match(/(^| )(-t|--target)\b/m);
+    expect(told('seen')).to.not.match(/(^| )(-t|--target)\b/m);
   });
 
   it('is probed in its own files also where it becomes apptainer while the runner looks at it', async () => {
-    const tools = join(directory, 'tools');
-    mkdirSync(tools);
-    const own = (name: string) =>
-      execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
-    const [looked, entered] = [join(tools, 'looked'), join(tools, 'entered')];
-    for (const file of [looked, entered]) {
-      writeFileSync(file, '');
-      chmodSync(file, 0o666);
-    }
-    const tool = (name: string, lines: readonly string[]) => {
-      writeFileSync(join(tools, name), `${['#!/bin/sh', ...lines, `exec ${own(name)} "$@"`].join('\n')}\n`, {
-        mode: 0o755,
-      });
-    };
-    // The container waits for the look at its words, and the look for apptainer.
-    tool('setsid', [`case $* in *--pid*) until [ -s ${looked} ]; do sleep 0.05; done ;; esac`]);
-    tool('tr', [
-      'of=$(readlink /proc/self/fd/0)',
-      `case $of in */cmdline) echo >>${looked}; until grep -q starter "\${of%cmdline}comm"; do sleep 0.05; done ;; esac`,
-    ]);
-    tool('nsenter', [`echo >>${entered}`]);
+    const { place, told } = toolsOfMachine(
+      (tools) => ({
+        // The container waits for the look at its words, and the look for apptainer.
+        setsid: [`case $* in *--pid*) until [ -s ${tools}/looked ]; do sleep 0.05; done ;; esac`],
+        tr: [
+          'of=$(readlink /proc/self/fd/0)',
+          `case $of in */cmdline) echo >>${tools}/looked; until grep -q starter "\${of%cmdline}comm"; do sleep 0.05; done ;; esac`,
+        ],
+        nsenter: [`echo >>${tools}/entered`],
+      }),
+      'looked',
+      'entered',
+    );
     const readinessProbe = { exec: { command: ['cat', '/tmp/up'] }, periodSeconds: 1, timeoutSeconds: 60 };
     const command = ['sh', '-c', 'echo >/tmp/up; while :; do sleep 1; done'];
     const { child, ended, report } = start(
       podData({ image: real.image, command, readinessProbe }),
       {},
-      tools,
+      place,
     );
     await isReady(report);
-    expect(readFileSync(entered, 'utf8')).to.not.equal('');
+    expect(told('entered')).to.not.equal('');
     child.kill('SIGTERM');
     await ended;
   });
@@ -321,16 +322,15 @@ describe('a Pod, run by a real apptainer', () => {
   });
 
   it('hole 2: gives no variable of it to a program of the machine, and its probes have them all', async () => {
-    const tools = join(directory, 'tools');
-    mkdirSync(tools);
-    for (const name of ['env', 'nsenter', 'timeout']) {
-      const own = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
-      // The environment as it came: the shell of this script has already changed its own.
-      const script = `#!/bin/sh\ntr '\\000' '\\n' </proc/$$/environ >>${tools}/${name}.seen\nexec ${own} "$@"\n`;
-      writeFileSync(join(tools, name), script, { mode: 0o755 });
-      writeFileSync(join(tools, `${name}.seen`), '');
-      chmodSync(join(tools, `${name}.seen`), 0o666);
-    }
+    const programs = ['env', 'nsenter', 'timeout'];
+    const { place, told } = toolsOfMachine(
+      (tools) =>
+        Object.fromEntries(
+          // The environment as it came: the shell of this script has already changed its own.
+          programs.map((name) => [name, [`tr '\\000' '\\n' </proc/$$/environ >>${tools}/${name}.seen`]]),
+        ),
+      ...programs.map((name) => `${name}.seen`),
+    );
     const names = [
       'LANGUAGE',
       'LC_ALL',
@@ -359,14 +359,14 @@ describe('a Pod, run by a real apptainer', () => {
         lifecycle: { preStop: { exec: { command: ['sh', '-c', 'cat /tmp/env >/proc/1/fd/1'] } } },
       }),
       {},
-      tools,
+      place,
     );
     await isReady(report);
     child.kill('SIGTERM');
     await ended;
     for (const name of names) expect(log('main')).to.contain(`${name}=${words}`);
-    for (const name of ['env', 'nsenter', 'timeout']) {
-      const seen = readFileSync(join(tools, `${name}.seen`), 'utf8');
+    for (const name of programs) {
+      const seen = told(`${name}.seen`);
       expect(seen, `${name} ran`).to.contain('PATH=');
       expect(seen).to.not.contain('of the');
     }
