@@ -2,6 +2,7 @@
  * The keys of Harvester's own `panda_harvester.cfg`, which distinguish a key that thresher does not read from a
  * spelling mistake. Source: Harvester 0.7.5, its template of the file and every place in its code that reads a setting.
  */
+import { isObject } from '../../../util/json.ts';
 
 /** Keys of the sections that thresher has too. */
 const sharedSections: Readonly<Record<string, readonly string[]>> = {
@@ -85,8 +86,13 @@ interface Missed {
   readonly message: string;
 }
 
-/** By `section.key`. Each would start more workers, or other queues, than its operator expects. */
+/** By `section.key`. Each would start more workers, or other queues, than its operator expects, or submit and look in another way. */
 export const missedSettings: Readonly<Record<string, Missed>> = {
+  'master.extraPluginConfigs': {
+    when: (value) => isObject(value) && Object.keys(value).length > 0,
+    message:
+      'a queue says this itself, by ceARCGridType in its submitter section (for HTCondorSubmitter.submit_arc_grid_type) and useCondorHistory in its monitor section (for HTCondorMonitor.use_condor_history)',
+  },
   'qconf.pilotVersion': {
     when: (value) => value !== null,
     message: 'queues whose pilot_version in CRIC is another one are not left out',

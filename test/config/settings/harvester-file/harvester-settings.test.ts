@@ -482,6 +482,28 @@ describe("Harvester's settings", () => {
       ],
     ],
     [
+      'another way to submit and to look for one plugin, which queues say themselves',
+      '[master]\nextraPluginConfigs =\n {\n "HTCondorSubmitter": {"submit_arc_grid_type": "nordugrid"}\n }\n',
+      [
+        'warning',
+        'unread-setting',
+        2,
+        '/master/extraPluginConfigs',
+        'thresher does not read master.extraPluginConfigs: a queue says this itself, by ceARCGridType in its submitter section (for HTCondorSubmitter.submit_arc_grid_type) and useCondorHistory in its monitor section (for HTCondorMonitor.use_condor_history)',
+      ],
+    ],
+    [
+      'nothing of them',
+      '[master]\nextraPluginConfigs =\n {}\n',
+      [
+        'notice',
+        'unread-setting',
+        2,
+        '/master/extraPluginConfigs',
+        'thresher does not read master.extraPluginConfigs: it has no effect',
+      ],
+    ],
+    [
       'keys of the PanDA server that thresher has no need of',
       '[pandacon]\npandaURL = http://h/server/panda\n[propagator]\nnWorkersInBulk = 5\nnThreads = 3\n',
       [
