@@ -50,6 +50,11 @@ export const rules: readonly Rule[] = [
     why: 'HTCondor may start the pilot of one worker several times: leave that to the factory',
   },
   {
+    key: /^use_oauth_services$/i,
+    code: 'template-risky',
+    why: "condor_submit gets these tokens by the program of HTCondor's SEC_CREDENTIAL_STORER, which may wait for a person at a terminal: there is none, and what waits is ended with condor-timeout. As the user of the daemon run that program once by hand, or give the job the file of a token that a credential manager renews",
+  },
+  {
     key: /^(\+|my\.)(harvesterID|harvesterWorkerID)$/i,
     code: 'template-risky',
     why: 'the factory writes it itself: it may be removed',

@@ -111,6 +111,11 @@ describe('a submit template', () => {
     ["the factory's mark", `${body}+thresherFactory = "other"\n`, /^2 template-wrong: \+thresherFactory/],
     ['a job on hold', `${body}hold = True\n`, /^2 template-wrong: hold: the job would wait/],
     ['several starts', `${body}max_retries = 3\n`, /^2 template-risky: max_retries/],
+    [
+      'tokens for which a person may be asked',
+      `${body}use_oauth_services = vault\n`,
+      /^2 template-risky: use_oauth_services: .* may wait for a person at a terminal/,
+    ],
     ['jobs that come later', `${body}max_materialize = 3\n`, /^2 template-wrong: max_materialize/],
     [
       'a universe of another kind',
