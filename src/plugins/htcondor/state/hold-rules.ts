@@ -17,7 +17,8 @@ export interface HoldRule {
 
 /**
  * Why jobs are held, and when their workers are given up. Order matters: the first match counts.
- * Source: HTCondor's condor_holdcodes.h, 25; the two texts are Harvester's TO_KILL_HOLD_REASONS.
+ * Source: HTCondor's condor_holdcodes.h, 25. HTCondor gives code 0 and a text where it holds a grid job itself: condorjob.cpp, arcjob.cpp and
+ * infnbatchjob.cpp of its grid manager, 25; words of batch systems behind ARC: Harvester's worker_errors.py.
  */
 export const holdRules: readonly HoldRule[] = [
   {
@@ -28,10 +29,38 @@ export const holdRules: readonly HoldRule[] = [
     code: 'htcondor-held',
   },
   {
-    seen: 'reason "Job not found" or "Failed to start GAHP": the CE lost it, or cannot be spoken to',
-    reason: /^(Job not found|Failed to start GAHP)$/,
+    seen: 'reason "Failed to start GAHP", "Job not found", "Job disappeared from remote schedd" or "Job removed from batch queue manually": the CE cannot be spoken to, or its job is gone',
+    reason:
+      /^(Failed to start GAHP\b|(Job not found|Job disappeared from remote schedd|Job removed from batch queue manually)$)/,
     after: 0,
     status: 'cancelled',
+    code: 'htcondor-ce',
+  },
+  {
+    seen: 'reason "ARC job failed" by more memory than asked for ("job killed: vmem")',
+    reason: /^ARC job failed\b.*\b(p?v?mem|memory)\b/is,
+    after: 0,
+    status: 'failed',
+    code: 'htcondor-memory',
+  },
+  {
+    seen: 'reason "ARC job failed" by its time ("job killed: wall", "cput", "Job timeout")',
+    reason: /^ARC job failed\b.*\b(wall ?(time|clock)?|cput|cpu ?time|time ?limit|timeout|h_rt)\b/is,
+    after: 0,
+    status: 'failed',
+    code: 'walltime',
+  },
+  {
+    seen: 'reason "ARC job failed" because it never began ("Job submission to ... failed", "Failed extracting LRMS ID")',
+    reason: /^ARC job failed: (Job submission to .* failed|Failed extracting LRMS ID)/s,
+    status: 'cancelled',
+    code: 'htcondor-ce',
+  },
+  {
+    seen: 'reason "ARC job failed" by anything else, or "Job exit information ...": the CE no longer knows how it ended',
+    reason: /^(ARC job failed|Job exit information (is )?(missing|invalid))\b/,
+    after: 0,
+    status: 'failed',
     code: 'htcondor-ce',
   },
   {
@@ -65,14 +94,15 @@ export const holdRules: readonly HoldRule[] = [
     code: 'htcondor-memory',
   },
   {
-    seen: 'proxy or token (4, or a reason that speaks of one)',
+    seen: 'proxy or token (4, or a reason that speaks of one, or of a login that a CE refuses)',
     codes: [4],
     status: 'cancelled',
     code: 'htcondor-credential',
   },
   {
     seen: '',
-    reason: /\b(proxy|credentials?|scitokens?)\b/i,
+    reason:
+      /\b(proxy|credentials?|scitokens?|(bearer|access|id)[ -]?tokens?|with token)\b|^Failed to initialize GAHP\b|\b(SECMAN:2010|AUTHENTICATE:\d+):/i,
     status: 'cancelled',
     code: 'htcondor-credential',
   },
@@ -83,20 +113,41 @@ export const holdRules: readonly HoldRule[] = [
     code: 'htcondor-start',
   },
   {
-    seen: 'input, initial directory or transfer to the machine (8, 10, 13, 14, 32)',
+    seen: 'input, initial directory or transfer to the machine (8, 10, 13, 14, 32, or reason "File stage-in failed")',
     codes: [8, 10, 13, 14, 32],
     status: 'cancelled',
     code: 'htcondor-input',
   },
   {
-    seen: 'output, log or transfer back (7, 9, 12, 22)',
+    seen: '',
+    reason: /^(File stage-in failed|ARC_JOB_STAGE_IN timed out)\b/,
+    status: 'cancelled',
+    code: 'htcondor-input',
+  },
+  {
+    seen: 'output, log or transfer back (7, 9, 12, 22, or reason "File stage-out failed")',
     codes: [7, 9, 12, 22],
     status: 'cancelled',
     code: 'htcondor-output',
   },
   {
-    seen: 'refused or lost by the CE (2)',
+    seen: '',
+    reason:
+      /^(File stage-out failed|ARC_JOB_STAGE_OUT timed out|Error receiving files from schedd|Schedd .* didn't send expected files)\b/,
+    status: 'cancelled',
+    code: 'htcondor-output',
+  },
+  {
+    // A CE that refuses one job refuses the next: the wait is what keeps the factory from sending job after job.
+    seen: 'refused by the CE, or it does not answer (2, or reason "CE job in status ... put on hold by SYSTEM_PERIODIC_HOLD", "Error connecting to schedd", "Attempts to submit failed" ...)',
     codes: [2],
+    status: 'cancelled',
+    code: 'htcondor-ce',
+  },
+  {
+    seen: '',
+    reason:
+      /^(CE job in status \d+ put on hold by SYSTEM_PERIODIC_HOLD|Error (connecting to|locating) schedd|Remote schedd returned|held remotely with no hold reason|Attempts to submit failed|Unspecified gridmanager error|ARC_\w+ timed out|New job submission is not allowed|Number of submitted jobs would exceed|submission command failed|Forbidden$)/,
     status: 'cancelled',
     code: 'htcondor-ce',
   },

@@ -280,6 +280,58 @@ describe('what a job of HTCondor means', () => {
       expect(state?.heldFor).to.equal(verdict && (waits ? 3600 : 0));
     });
   }
+
+  // Words of HTCondor's grid manager, with code 0, or those that a CE passes on.
+  for (const [reason, expected, heldTimeout = 0] of [
+    ['Job disappeared from remote schedd', 'cancelled htcondor-ce'],
+    ['Job removed from batch queue manually', 'cancelled htcondor-ce'],
+    ['Failed to start GAHP: Agent pid 4711\\nHost key verification failed.', 'cancelled htcondor-ce'],
+    ['ARC job failed: LRMS error: (271) job killed: vmem', 'failed htcondor-memory'],
+    ['ARC job failed: LRMS error: (-1) Job probably exceeded memory limit', 'failed htcondor-memory'],
+    ['ARC job failed: LRMS error: (271) job killed: wall', 'failed walltime'],
+    ['ARC job failed: LRMS error: (271) Job timeout', 'failed walltime'],
+    ['ARC job failed: LRMS error: (15) Node fail', 'failed htcondor-ce'],
+    ['ARC job failed for unknown reason', 'failed htcondor-ce'],
+    ['Job exit information is missing State element', 'failed htcondor-ce'],
+    ['ARC job failed: Job submission to LRMS failed', 'cancelled htcondor-ce', 3600],
+    ['Failed to provide GAHP with token', 'cancelled htcondor-credential', 3600],
+    ['Failed to initialize GAHP', 'cancelled htcondor-credential', 3600],
+    [
+      'Error connecting to schedd ce01.example.edu: SECMAN:2010:Received "DENIED" from server for user pilot@daemon.example.org using method GSI.|AUTHENTICATE:1004:Failed to authenticate using FS',
+      ...(['cancelled htcondor-credential', 3600] as const),
+    ],
+    [
+      'Error connecting to schedd ce01.example.edu: CEDAR:6001:Failed to connect to <192.0.2.1:9619>',
+      ...(['cancelled htcondor-ce', 3600] as const),
+    ],
+    ['Attempts to submit failed: sbatch: error: invalid account', 'cancelled htcondor-ce', 3600],
+    ['Unspecified gridmanager error', 'cancelled htcondor-ce', 3600],
+    [
+      'File stage-in failed: Transfer of /x/wrapper.sh failed: Forbidden',
+      ...(['cancelled htcondor-input', 3600] as const),
+    ],
+    ["Schedd ce01.example.edu didn't send expected files", 'cancelled htcondor-output', 3600],
+    // They say something else.
+    ['The job attribute PeriodicHold expression evaluated to TRUE', 'cancelled htcondor-held', 3600],
+    ['unexpected token in the expression of the site', 'cancelled htcondor-held', 3600],
+  ] as const satisfies readonly (readonly [string, string, number?])[]) {
+    it(`held at a CE by "${reason.slice(0, 60)}" is given up as ${expected} after ${heldTimeout} s`, () => {
+      const verdictAt = (age: number) => {
+        const ad = { JobStatus: 5, HoldReason: reason, HoldReasonCode: 0, EnteredCurrentStatus: s - age };
+        return stateOf(1, ad, now, options)?.verdict;
+      };
+      const { status, error } = verdictAt(heldTimeout) ?? {};
+      expect([status, error?.code].join(' ')).to.equal(expected);
+      expect(verdictAt(3599) === undefined).to.equal(heldTimeout > 0);
+    });
+  }
+
+  it('held by the rule of a CE that refuses it is given up as refused by the CE', () => {
+    const HoldReason =
+      'CE job in status 1 put on hold by SYSTEM_PERIODIC_HOLD due to non-existent route in JOB_ROUTER_ENTRIES or route job limit.';
+    const ad = { JobStatus: 5, HoldReason, HoldReasonCode: 26, EnteredCurrentStatus: s - 3600 };
+    expect(stateOf(1, ad, now, options)?.verdict?.error?.code).to.equal('htcondor-ce');
+  });
 });
 
 describe('events of a job log', () => {
