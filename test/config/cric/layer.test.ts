@@ -45,13 +45,15 @@ describe('the size of a worker by CRIC', () => {
   });
 
   it('is multiplied by the cores where its attributes are those of one core', () => {
-    for (const catchall of ['per_core_attr', 'foo=1,per_core_attr', 'per_core_attr=true, foo'])
+    for (const catchall of [
+      ...['per_core_attr', 'foo=1,per_core_attr', 'per_core_attr=true, foo', 'per_core_attributes'],
+    ])
       expect(submitterOf({ ...slot, catchall }, local)).to.deep.include({
         minRamCount: 16_000,
         maxDiskCount: 80_000,
         maxWalltime: 86_400,
       });
-    for (const catchall of ['', 'no_per_core_attr', 'per_core_attribute', null, 7])
+    for (const catchall of ['', 'no_per_core_attr', 'foo, per_core_attr', null, 7])
       expect(submitterOf({ ...slot, catchall }, local)).to.deep.include({ minRamCount: 2000 });
   });
 
