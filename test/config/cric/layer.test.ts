@@ -77,6 +77,23 @@ describe('the size of a worker by CRIC', () => {
       expect(layerOf(entry, backendOf('K8s', nCore === undefined ? {} : { nCore })).above).to.deep.equal({});
   });
 
+  it('has the node of CRIC where the queue file leaves it to CRIC, and says so where the file has another', () => {
+    const said =
+      'notice /corecount: a worker has its cores by CRIC, where a slot has 8, as in Harvester; nCorePerNode of the queue file, 1, counts for the placeholders nCorePerNode and nNode alone: remove it there if a node has the cores of the slot';
+    const node = (nCorePerNode: unknown) => htcondor({ useCRIC: true, nCorePerNode });
+    for (const nothing of [0, -1, null]) {
+      expect(layerOf(slot, node(nothing)).above).to.deep.equal({ submitter: { nCorePerNode: 8 } });
+      expect(saidOf(slot, node(nothing))).to.deep.equal([]);
+    }
+    for (const [own, ...why] of [[1, said], [8], ['x']] as const) {
+      expect(layerOf(slot, node(own)).above).to.deep.equal({});
+      expect(saidOf(slot, node(own))).to.deep.equal(why);
+    }
+    expect(layerOf({}, node(0)).above).to.deep.equal({});
+    expect(layerOf(slot, htcondor({ nCorePerNode: 0 })).above).to.deep.equal({});
+    expect(saidOf(slot, htcondor({ nCorePerNode: 1 }))).to.deep.equal([]);
+  });
+
   it('is shared by the workers of a unified queue', () => {
     const unified = { ...slot, capability: 'ucore' };
     expect(submitterOf(unified, kubernetes())).to.deep.include({ diskByCores: true });
