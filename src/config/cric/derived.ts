@@ -50,10 +50,17 @@ const shares: Rule = {
 const coresPerNode: Rule = {
   fields: '`corecount`',
   options: ['nCorePerNode'],
-  note: 'HTCondor with `useCRIC`.',
-  derive(entry, { reaches }) {
+  note: 'HTCondor with `useCRIC`. 0 and -1 in the queue file mean it, too. A number above 0 there counts for the placeholders `nCorePerNode` and `nNode`, as in Harvester, and for no worker: the notice `cric-value-differs` names it where it is another one.',
+  derive(entry, { reaches, submitter }, report) {
     const cores = reaches.has('htcondor') ? slotCores(entry) : undefined;
-    return cores === undefined ? none : { submitter: { nCorePerNode: cores } };
+    if (cores === undefined) return none;
+    const { nCorePerNode: own } = submitter;
+    if (typeof own === 'number' && own > 0 && own !== cores)
+      report.differs(
+        ['corecount'],
+        `a worker has its cores by CRIC, where a slot has ${cores}, as in Harvester; nCorePerNode of the queue file, ${own}, counts for the placeholders nCorePerNode and nNode alone: remove it there if a node has the cores of the slot`,
+      );
+    return { submitter: { nCorePerNode: cores } };
   },
 };
 

@@ -20,7 +20,12 @@ export function slotCores({ corecount }: JsonObject): number | undefined {
   return Number.isSafeInteger(corecount) && (corecount as number) > 0 ? (corecount as number) : undefined;
 }
 
-/** The number by which fields that are those of one core are multiplied. Source: Harvester's `use_per_core_attr`. */
+/**
+ * The number by which fields that are those of one core are multiplied. Source: Harvester's `use_per_core_attr`, which takes a word that
+ * begins so, and none behind a blank.
+ */
 export function coreFactor(entry: JsonObject): number {
-  return inCatchall(entry, /^per_core_attr\b/) ? (slotCores(entry) ?? 1) : 1;
+  const { catchall } = entry;
+  const words = typeof catchall === 'string' ? catchall.split(',') : [];
+  return words.some((word) => word.startsWith('per_core_attr')) ? (slotCores(entry) ?? 1) : 1;
 }

@@ -47,19 +47,29 @@ export function cricLayer(entry: JsonObject, queue: CricQueue): CricLayer {
     for (const section of backendSections) add(section, derived.backend);
   }
   const filled = Object.entries(sections).filter(([, options]) => Object.keys(options).length > 0);
-  const above = coresAbove(sections.submitter?.nCore, facts.submitter.nCore, report);
+  const above = coresAbove(sections.submitter, facts.submitter, report);
   return { values: { ...own, ...Object.fromEntries(filled) }, above, problems: report.problems };
 }
 
-/** Harvester's SimpleWorkerMaker reads the cores of CRIC alone: files of sites have numbers in `nCore` that never counted. */
-function coresAbove(said: unknown, written: unknown, report: Report): JsonObject {
-  if (said === undefined || written === undefined) return {};
-  if (written !== said && typeof written === 'number' && written > 0)
-    report.differs(
-      ['corecount'],
-      `a worker has ${shown(said)} cores by CRIC, as in Harvester, and nCore of the queue file, ${shown(written)}, does not count: remove it there`,
-    );
-  return { submitter: { nCore: said } };
+/**
+ * Cores of CRIC that count before those of the queue file. Harvester's SimpleWorkerMaker reads the cores of CRIC alone: files of sites have
+ * numbers in `nCore` that never counted. In `nCorePerNode` a number below 1 leaves the node to CRIC; another one is the node's.
+ */
+function coresAbove(said: JsonObject = {}, written: JsonObject, report: Report): JsonObject {
+  const { nCore, nCorePerNode } = said;
+  const above: Record<string, unknown> = {};
+  if (nCore !== undefined && written.nCore !== undefined) {
+    above.nCore = nCore;
+    if (written.nCore !== nCore && typeof written.nCore === 'number' && written.nCore > 0)
+      report.differs(
+        ['corecount'],
+        `a worker has ${shown(nCore)} cores by CRIC, as in Harvester, and nCore of the queue file, ${shown(written.nCore)}, does not count: remove it there`,
+      );
+  }
+  const { nCorePerNode: node } = written;
+  const isLeftToCric = node === null || (typeof node === 'number' && node < 1);
+  if (nCorePerNode !== undefined && isLeftToCric) above.nCorePerNode = nCorePerNode;
+  return Object.keys(above).length === 0 ? {} : { submitter: above };
 }
 
 /** The value of one field in the form of its option; undefined where the entry does not say it rightly. */

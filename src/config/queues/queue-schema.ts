@@ -121,7 +121,12 @@ export const WorkerOptions = Type.Object({
       description: 'Cores of one worker. Unset or below 1: `nCorePerNode`, else 1.',
     }),
   ),
-  nCorePerNode: natural('Cores of one worker if `nCore` is unset.'),
+  nCorePerNode: Type.Optional(
+    Type.Integer({
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Cores of one worker if `nCore` is unset or below 1. Below 1: not said.',
+    }),
+  ),
   minRamCount: natural('Memory of one worker, MB; 0 = not said.'),
   maxDiskCount: natural('Disk of one worker, MB; 0 = not said.'),
   maxWalltime: natural('Wall time of one worker, s; 0 = no limit.'),

@@ -65,7 +65,10 @@ const size = {
     Type.Integer({ minimum: 1, description: 'Nodes of a worker. Default: as many as its cores need.' }),
   ),
   nCorePerNode: Type.Optional(
-    Type.Integer({ description: 'Cores of a node. Default, also for 0: the cores of the worker.' }),
+    Type.Integer({
+      description:
+        "Cores of a node. Default, also for 0 and -1: CRIC's `corecount` on a queue that asks for CRIC, else the cores of the worker.",
+    }),
   ),
   nCoreFactor: Type.Union(
     [

@@ -45,13 +45,15 @@ describe('the size of a worker by CRIC', () => {
   });
 
   it('is multiplied by the cores where its attributes are those of one core', () => {
-    for (const catchall of ['per_core_attr', 'foo=1,per_core_attr', 'per_core_attr=true, foo'])
+    for (const catchall of [
+      ...['per_core_attr', 'foo=1,per_core_attr', 'per_core_attr=true, foo', 'per_core_attributes'],
+    ])
       expect(submitterOf({ ...slot, catchall }, local)).to.deep.include({
         minRamCount: 16_000,
         maxDiskCount: 80_000,
         maxWalltime: 86_400,
       });
-    for (const catchall of ['', 'no_per_core_attr', 'per_core_attribute', null, 7])
+    for (const catchall of ['', 'no_per_core_attr', 'foo, per_core_attr', null, 7])
       expect(submitterOf({ ...slot, catchall }, local)).to.deep.include({ minRamCount: 2000 });
   });
 
@@ -73,6 +75,23 @@ describe('the size of a worker by CRIC', () => {
       [{ corecount: 0 }, 4],
     ] as const)
       expect(layerOf(entry, backendOf('K8s', nCore === undefined ? {} : { nCore })).above).to.deep.equal({});
+  });
+
+  it('has the node of CRIC where the queue file leaves it to CRIC, and says so where the file has another', () => {
+    const said =
+      'notice /corecount: a worker has its cores by CRIC, where a slot has 8, as in Harvester; nCorePerNode of the queue file, 1, counts for the placeholders nCorePerNode and nNode alone: remove it there if a node has the cores of the slot';
+    const node = (nCorePerNode: unknown) => htcondor({ useCRIC: true, nCorePerNode });
+    for (const nothing of [0, -1, null]) {
+      expect(layerOf(slot, node(nothing)).above).to.deep.equal({ submitter: { nCorePerNode: 8 } });
+      expect(saidOf(slot, node(nothing))).to.deep.equal([]);
+    }
+    for (const [own, ...why] of [[1, said], [8], ['x']] as const) {
+      expect(layerOf(slot, node(own)).above).to.deep.equal({});
+      expect(saidOf(slot, node(own))).to.deep.equal(why);
+    }
+    expect(layerOf({}, node(0)).above).to.deep.equal({});
+    expect(layerOf(slot, htcondor({ nCorePerNode: 0 })).above).to.deep.equal({});
+    expect(saidOf(slot, htcondor({ nCorePerNode: 1 }))).to.deep.equal([]);
   });
 
   it('is shared by the workers of a unified queue', () => {
