@@ -310,8 +310,8 @@ function isPath(name: string): boolean {
 
 /** Files whose lifetime a manager says itself, by the options that all of them share. */
 function filesKeptBy({ config, configDir }: CredentialManagerChoice): string[] {
-  const { files, outCertFile, ccache } = config;
-  return [files, outCertFile, ccache]
+  const { files, outCertFile, ccache, token_key_file } = config;
+  return [files, outCertFile, ccache, token_key_file]
     .flat()
     .flatMap((file) => (typeof file === 'string' ? [resolve(configDir, file)] : []));
 }
