@@ -66,8 +66,8 @@ export function addCheckConfig(command: Command, environment: Environment): void
 /** Mistakes of the credential managers of the settings; those of queues are checked with their queues. */
 async function ofManagers({ settings, queueFile }: Configuration): Promise<readonly Problem[]> {
   if (settings === undefined || queueFile === undefined) return [];
-  const { catalogue, options } = queueFile;
-  return (await managersOf(settings, catalogue, options.files)).problems;
+  const { catalogue, options, sources } = queueFile;
+  return (await managersOf(settings, catalogue, options.files, sources)).problems;
 }
 
 /** The writes of the settings' managers and of those of ready queues. */
@@ -76,9 +76,9 @@ async function writesOf(
   { settings, queueFile }: Configuration,
 ): Promise<readonly StartWrite[]> {
   if (settings === undefined || queueFile === undefined) return [];
-  const { catalogue, options } = queueFile;
+  const { catalogue, options, sources } = queueFile;
   const queues = verdicts.flatMap(({ config }) => config ?? []);
-  const { choices } = await managersOf(settings, catalogue, options.files);
+  const { choices } = await managersOf(settings, catalogue, options.files, sources);
   return startWrites(choices, queues, catalogue, options.files);
 }
 

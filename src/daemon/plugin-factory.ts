@@ -21,6 +21,7 @@ import type {
   Monitor,
   OperatorRequests,
   OwnServices,
+  PandaServer,
   PluginDefinition,
   SourceMemory,
   Submitter,
@@ -87,12 +88,14 @@ export class PluginFactory {
   /** The sources of the queues that run. */
   readonly sources: SourceSet;
   #catalogue: PluginCatalogue;
+  #pandaServer: PandaServer | undefined;
   readonly #connections = new Map<string, Connection>();
   /** The connections that each runtime leads to. */
   readonly #usesOf = new WeakMap<QueueRuntime, RuntimeUses>();
 
   constructor(catalogue: PluginCatalogue, options: PluginFactoryOptions) {
     this.#catalogue = catalogue;
+    this.#pandaServer = options.sources?.pandaServer;
     this.#options = options;
     const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = options;
     const host = { factoryId, harvesterId, stateDir, clock, files, random, log };
@@ -107,6 +110,7 @@ export class PluginFactory {
   /** From now on the factory makes plugins and sources from this catalogue. */
   use(catalogue: PluginCatalogue, sources?: SettingsSources): void {
     this.#catalogue = catalogue;
+    if (sources !== undefined) this.#pandaServer = sources.pandaServer;
     this.sources.use(catalogue, sources);
   }
 
@@ -198,7 +202,11 @@ export class PluginFactory {
     const definition = this.#catalogue.find('credmanager', module, name);
     if (definition === undefined)
       throw new ThresherError('unknown-plugin', `no credential manager is called ${name} of ${module}`);
-    return definition.create(config, { ...this.#host, ...ofNoQueue, configDir }) as CredentialManager;
+    // The server has a login, which a third party's manager does not get.
+    const isOurs = definition.module.startsWith('thresher/');
+    const server = isOurs && definition.needsServer ? { pandaServer: () => this.#pandaServer } : {};
+    const context = { ...this.#host, ...ofNoQueue, configDir, ...server };
+    return definition.create(config, context) as CredentialManager;
   }
 
   #connected(config: QueueConfig, choices: readonly BackendChoice[], placement: string): ConnectedPlugins {

@@ -42,8 +42,7 @@ function credentialService(
   settings: LoadedSettings,
   first: RunConfiguration,
 ): Service {
-  const takeUp = ({ queueFile, catalogue, inUse }: RunConfiguration) =>
-    credentials.takeUp(settings, queueFile, catalogue, inUse);
+  const takeUp = (read: RunConfiguration) => credentials.takeUp(settings, read);
   const name = 'credentials';
   return {
     name,

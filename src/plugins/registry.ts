@@ -14,6 +14,7 @@ import { IamTokenCredManager } from './credentials/iam-token/index.ts';
 import { K8sSecretCredManager } from './credentials/k8s-secret/index.ts';
 import { KerberosCredManager } from './credentials/kerberos/index.ts';
 import { ArcproxyCredManager, NoVomsCredManager } from './credentials/grid-proxy/index.ts';
+import { TokenKeyCredManager } from './credentials/token-key/index.ts';
 import { htcondorBackend } from './htcondor/index.ts';
 import { inertPlugins } from './inert/index.ts';
 import { kubernetesBackend } from './kubernetes/index.ts';
@@ -42,6 +43,7 @@ export const builtInPlugins: readonly AnyDefinition[] = [
   K8sSecretCredManager,
   KerberosCredManager,
   NoVomsCredManager,
+  TokenKeyCredManager,
   FillSource,
   HtcJobSource,
   HTCondorIdleSource,

@@ -252,11 +252,28 @@ describe('check-config', () => {
       "a credential manager of Harvester's that thresher lacks",
       () => ({
         ...good(),
-        credmanagers: [harvesters('credmanager', 'token_key_cred_manager', 'TokenKeyCredManager')],
+        credmanagers: [harvesters('credmanager', 'grid_cred_manager', 'GridCredManager')],
       }),
       'incomplete',
       [
-        'error: TokenKeyCredManager is a credmanager of Harvester that thresher does not have yet [plugin-not-there]',
+        'error: GridCredManager is a credmanager of Harvester that thresher does not have yet [plugin-not-there]',
+      ],
+    ],
+    [
+      'a credential manager that needs a PanDA server, which the settings do not name',
+      () => ({
+        ...good(),
+        credmanagers: [
+          {
+            ...harvesters('credmanager', 'token_key_cred_manager', 'TokenKeyCredManager'),
+            client_name: 'pilot',
+            token_key_file: '/key',
+          },
+        ],
+      }),
+      'incomplete',
+      [
+        'error: TokenKeyCredManager asks the PanDA server, and the settings name none with a login: in pandacon set server_api_url_ssl, and cert_file and key_file, or auth_type: oidc with auth_token and auth_origin [panda-server-off]',
       ],
     ],
     [

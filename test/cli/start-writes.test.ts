@@ -182,6 +182,7 @@ describe('files and Secrets that a start writes before it submits anything', () 
         { k8s_config_file: 'kubeconfig', k8s_namespace: ['a', 'b'], proxy_files: ['/p'], secret_name: 's' },
         ['kubernetes:kubeconfig/a/s', 'kubernetes:kubeconfig/b/s'],
       ],
+      TokenKeyCredManager: [{ client_name: 'c', token_key_file: 'key' }, ['key']],
       FileCredManager: [{ files: ['f'] }, []],
     };
     for (const definition of builtInPlugins.filter(({ kind }) => kind === 'credmanager')) {

@@ -9,7 +9,9 @@ import {
   type ConnectionHost,
   type Context,
   defineBackend,
+  definePlugin,
   type Monitor,
+  type PandaServer,
   type Submitter,
   type Sweeper,
 } from '../../src/plugins/contracts/index.ts';
@@ -265,5 +267,67 @@ describe('a plugin is told of its queue', () => {
   it('whether a server says how many there are to be', async () => {
     expect(await toldTo({ runMode: 'slave' })).to.include({ slave: true, queue: 'Q', configId: 7 });
     expect(await toldTo({})).to.include({ slave: false });
+  });
+});
+
+describe('the PanDA server of the settings', () => {
+  const server = (url: string): PandaServer => ({
+    url,
+    login: { kind: 'x509', certFile: '/proxy', keyFile: '/proxy' },
+    timeout: 1000,
+  });
+  const settings = (pandaServer?: PandaServer) => ({
+    sources: [],
+    modules: new Map(),
+    refused: new Map(),
+    ...(pandaServer && { pandaServer }),
+  });
+
+  it("is for thresher's own credential managers that need it, as the last reload left it", () => {
+    const contexts = new Map<string, Context>();
+    const manager = (name: string, module: string, needsServer: boolean) =>
+      definePlugin({
+        kind: 'credmanager',
+        name,
+        module,
+        config: Type.Object({}),
+        needsServer,
+        create: (_, context) => {
+          contexts.set(name, context);
+          return { inspect: async () => [], renew: async () => [] };
+        },
+      });
+    const registry = new Registry([
+      manager('Ours', 'thresher/credentials', true),
+      manager('Other', 'thresher/credentials', false),
+      manager('Theirs', '/usr/share/plugin.ts', true),
+    ]);
+    const catalogue = {
+      find: registry.find.bind(registry),
+      names: registry.names.bind(registry),
+      choices: registry.choices.bind(registry),
+      sources: registry.sources,
+      failure: () => undefined,
+    };
+    const { factoryId, harvesterId, log } = pluginContext();
+    const parts = { factoryId, harvesterId, log, files, clock: systemClock, random: Math.random };
+    const plugins = new PluginFactory(catalogue, {
+      ...parts,
+      maxStatusAge: 0,
+      stateDir: '/nonexistent',
+      sources: settings(server('https://first')),
+    });
+    for (const [name, module] of [
+      ['Ours', 'thresher/credentials'],
+      ['Other', 'thresher/credentials'],
+      ['Theirs', '/usr/share/plugin.ts'],
+    ] as const)
+      plugins.credentialManager({ name, module, config: {}, configDir: '/' });
+    const urlOf = (name: string) => contexts.get(name)?.pandaServer?.()?.url;
+    expect(['Ours', 'Other', 'Theirs'].map(urlOf)).to.deep.equal(['https://first', undefined, undefined]);
+    plugins.use(catalogue, settings(server('https://second')));
+    expect(urlOf('Ours')).to.equal('https://second');
+    plugins.use(catalogue, settings());
+    expect(urlOf('Ours')).to.equal(undefined);
   });
 });

@@ -178,6 +178,25 @@ describe('the client of a real PanDA server', () => {
     expect(dataOf(await api.acquireCommands(1, signal))).to.deep.equal([]);
   });
 
+  it('gets the key of a token where the user may have it and the client has one', async () => {
+    // The same in each run: the server looks at these tables every ten minutes.
+    const key = '5e1f9c37-6d0a-4b52-8a1e-2c7d94b0f618';
+    const [client, user] = ['client.of.test', 'PanDA Production'];
+    const meta = 'doma_pandameta';
+    pandaAdmin(
+      'sql',
+      `DELETE FROM ${meta}.users WHERE name = '${user}'; DELETE FROM ${meta}.proxykey WHERE dn = '${client}';
+       INSERT INTO ${meta}.users (name, gridpref) VALUES ('${user}', 't');
+       INSERT INTO ${meta}.proxykey (id, dn, credname, expires) VALUES (1, '${client}', '${key}', '2099-01-01')`,
+    );
+    const api = new PandaApi(clientWith(x509(server.production)), 'x');
+    expect(await api.tokenKey(client, signal)).to.deep.equal({ kind: 'ok', data: key });
+    const missing = await api.tokenKey('another.client', signal);
+    expect(missing).to.deep.include({ code: 'panda-token-key', maybeDone: false });
+    const denied = await new PandaApi(clientWith(x509(server.user)), 'x').tokenKey(client, signal);
+    expect(denied).to.deep.include({ code: 'panda-token-key', maybeDone: false });
+  });
+
   it('never speaks to a server whose certificate it cannot verify', async () => {
     const api = new PandaApi(
       new PandaClient({

@@ -29,6 +29,11 @@ export const credentialErrors = {
     remedy:
       'Name the endpoints in `ceList` of the queues, or in `target_list` or `target_list_file` of the manager. Those of CRIC need `useCRICGridCE` and `panda_queues.json` in `cacher.data`.',
   },
+  'credential-old': {
+    meaning:
+      'The key of a token in use is older than `refresh_interval`: its renewal fails, or no daemon renews it. Queues go on: the server takes a key for days.',
+    remedy: 'See `credential not renewed` in the log, or run `thresher credentials renew NAME`.',
+  },
   'credential-tool': {
     meaning: 'The program that makes a credential is missing, failed, or did not end in time.',
     remedy: "See the program's own words in the message; run the program by hand as the user of the daemon.",

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { fileKinds } from '../../util/file-kinds.ts';
 import { rememberSecret } from '../../util/own-secrets.ts';
 import { readCcache } from './ccache.ts';
@@ -6,7 +7,7 @@ import { readX509 } from './x509.ts';
 
 /** The known facts of a credential of any kind. None of them is secret. */
 export interface ReadCredential {
-  readonly kind: 'x509' | 'token' | 'kerberos';
+  readonly kind: 'x509' | 'token' | 'token-key' | 'kerberos';
   readonly subject: string;
   readonly issuer?: string;
   readonly vo?: string;
@@ -31,6 +32,7 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
     return { kind: 'kerberos', subject: principal, expiresAt, notBefore, digest, secret: true };
   }
   const text = bytes.toString('utf8');
+  if (tokenKey.test(text.trim())) return { ...keyFacts(text), secret: true };
   if (!text.includes('-----BEGIN ')) {
     const { subject, issuer, expiresAt, notBefore, digest } = readToken(text, source);
     return {
@@ -55,6 +57,17 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
     digest,
     secret: hasKey,
   };
+}
+
+/** A UUID. Source: panda-server 1.0.4, `register_token_key`. */
+const tokenKey = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** The facts of the key by which pilots get a token from the PanDA server. The key itself says neither whose it is nor how long it lasts. */
+export function keyFacts(
+  key: string,
+): { readonly kind: 'token-key' } & Pick<ReadCredential, 'subject' | 'digest'> {
+  const digest = createHash('sha256').update(key.trim()).digest('hex');
+  return { kind: 'token-key', subject: '', digest };
 }
 
 /**

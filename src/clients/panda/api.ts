@@ -4,7 +4,13 @@ import { isDeeper, isObject, valuesIn } from '../../util/json.ts';
 import Type from '../../util/type.ts';
 import { highestForeignId } from '../../worker/identity.ts';
 import type { PandaCall, PandaClient } from './client.ts';
-import { type PandaFailure, type PandaOutcome, statisticsBounds, usualBounds } from './outcome.ts';
+import {
+  type AnswerBounds,
+  type PandaFailure,
+  type PandaOutcome,
+  statisticsBounds,
+  usualBounds,
+} from './outcome.ts';
 import { pandaDatetime, pandaTime, readPandaTime } from './times.ts';
 import { fit, fitAll, widths } from './widths.ts';
 
@@ -100,6 +106,21 @@ const Things = Type.Array(Type.Unknown());
 const Anything = Type.Unknown();
 /** Of each site the caller looks at what it asks for: the answer has those of all sites of the server. */
 const SiteStatistics = Type.Record(Type.String(), Type.Unknown());
+
+/** Its form is judged by `whyNoTokenKey`, which names no part of it. */
+const TokenKeyAnswer = Type.Object({ tokenKey: Type.Unknown() });
+const tokenKeyBounds: AnswerBounds = { bytes: 64 * 1024, values: 100 };
+/** Characters. The server's own keys are UUIDs. */
+const longestTokenKey = 1024;
+
+/** The fault of a value that is no key of a token; undefined: it is one. Nothing of the value is in it. */
+export function whyNoTokenKey(text: unknown): string | undefined {
+  if (typeof text !== 'string') return 'is no text';
+  if (text === '') return 'is empty';
+  if (text.length > longestTokenKey) return `has ${text.length} characters, more than ${longestTokenKey}`;
+  if (/^[\x21-\x7e]+$/.test(text)) return undefined;
+  return /[\r\n]/.test(text) ? 'has several lines' : 'has blanks or characters that no key has';
+}
 
 /** The calls of the server that a harvester instance needs, with their forms. */
 export class PandaApi {
@@ -230,6 +251,25 @@ export class PandaApi {
   workerStatistics(signal: AbortSignal): Promise<PandaOutcome<Readonly<Record<string, unknown>>>> {
     const path = 'harvester/get_worker_statistics';
     return this.#ask({ method: 'GET', path, bounds: statisticsBounds }, SiteStatistics, signal);
+  }
+
+  /**
+   * The newest key by which pilots of this client get its token. The server takes its older keys until their end, which it does not say.
+   * A failure shows nothing of the key: `panda-token-key` where the server gives none, or none that can be used.
+   * Source: panda-server 1.0.4, `api/v1/credential_management_api.py`, `get_token_key`.
+   */
+  async tokenKey(clientName: string, signal: AbortSignal): Promise<PandaOutcome<string>> {
+    const query = { client_name: clientName };
+    const call: PandaCall = { method: 'GET', path: 'creds/get_token_key', query, bounds: tokenKeyBounds };
+    const outcome = await this.#ask(call, TokenKeyAnswer, signal);
+    // An answer that cannot be read is shown as it begins, and a new key is not known yet as a secret.
+    if (outcome.kind === 'failed')
+      return { ...outcome, message: outcome.message.replace(/(tokenKey\\?":?).*$/is, '$1 (hidden)') };
+    const { tokenKey: key } = outcome.data;
+    const wrong = whyNoTokenKey(key);
+    if (wrong === undefined) return { kind: 'ok', data: key as string };
+    const message = `the tokenKey that the server answers ${wrong}`;
+    return { kind: 'failed', code: 'panda-token-key', message, maybeDone: false };
   }
 
   #own<Fields extends object>(fields: Fields): Fields & { readonly harvester_id: string } {

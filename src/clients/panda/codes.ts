@@ -61,6 +61,12 @@ export const pandaErrors = {
     remedy:
       "Have the row with that id taken out of the server's table `harvester_workers`. Nothing waits for it: thresher asks again with its heartbeats.",
   },
+  'panda-token-key': {
+    meaning:
+      'The PanDA server gives the login no key of a token for this client, or an answer that is no usable key. The key in the file stays.',
+    remedy:
+      "See the message. At the server the user of the login needs `t` in GRIDPREF, and `client_name` must be a client of the server's token cache that has `use_token_key`.",
+  },
   'panda-server-error': {
     meaning: 'The PanDA server failed inside.',
     remedy: 'thresher tries again; ask the operators of the server.',

@@ -29,6 +29,7 @@ export type PandaCode =
   | 'panda-empty'
   | 'panda-argument'
   | 'panda-worker-id'
+  | 'panda-token-key'
   | 'panda-server-error'
   | 'panda-refused';
 
@@ -60,6 +61,9 @@ interface Rule {
  * Source: panda-server 1.0.4, `api/v1/common.py`, `api/v1/*_api.py`.
  */
 const refusals: readonly Rule[] = [
+  // Both have names of users and clients, which may hold the words of other rules.
+  { says: /^denied since .* not authorized with 't' in /i, code: 'panda-token-key' },
+  { says: /^token key is missing for /i, code: 'panda-token-key' },
   { says: /SSL secure connection is required/i, code: 'panda-certificate' },
   { says: /production or pilot role required|production role|permission/i, code: 'panda-role' },
   // Updates commit worker by worker, and a first heartbeat is stored although it answers this.

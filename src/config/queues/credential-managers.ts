@@ -9,9 +9,11 @@ import type { CheckContext } from '../../plugins/contracts/index.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
 import { judgeAbsent } from './absent-plugin.ts';
+import { linkOff } from './demand.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 import type { CredentialManagerChoice, PluginCatalogue, QueueConfig } from './queue-config.ts';
 import { SectionHead } from './queue-schema.ts';
+import type { SourcesOfSettings } from './sources.ts';
 import type { LoadedSettings } from '../settings/settings.ts';
 
 /** A manager's options, checked; no `choice` where they cannot be used, or thresher has no such manager. */
@@ -24,7 +26,11 @@ export interface Choice {
 interface Surroundings extends Pick<CheckContext, 'configDir' | 'stateDir' | 'files'> {
   /** `pandaURLSSL` of `[pandacon]`, for managers that have such an option. */
   readonly pandaURLSSL?: string | undefined;
+  /** The PanDA server of the settings, for managers that call it. */
+  readonly sources?: ServerOfSettings | undefined;
 }
+
+type ServerOfSettings = Pick<SourcesOfSettings, 'pandaServer' | 'linkIsOff'>;
 
 /** The section in which Harvester's managers are looked up, for settings and queues alike. */
 const managerSection = {
@@ -35,7 +41,7 @@ const managerSection = {
 /** @returns undefined where thresher has no such manager */
 export async function chooseManager(
   { name, module, ...options }: ManagerEntry,
-  { configDir, stateDir, files, pandaURLSSL }: Surroundings,
+  { configDir, stateDir, files, pandaURLSSL, sources }: Surroundings,
   catalogue: PluginCatalogue,
 ): Promise<Choice | undefined> {
   const definition = catalogue.find('credmanager', module, name);
@@ -57,6 +63,7 @@ export async function chooseManager(
   const found = await definition.check(checked.value, { queue: '', stateDir, configDir, files });
   const problems = [
     ...unread,
+    ...(definition.needsServer ? lackingServer(name, sources) : []),
     ...found.map(({ file, line, message, ...problem }): ChoiceProblem => {
       const where = file === undefined ? '' : `${file}:${line ?? 0}: `;
       return { ...problem, message: `${where}${message}` };
@@ -64,6 +71,18 @@ export async function chooseManager(
   ];
   if (problems.some(({ severity }) => (severity ?? 'error') === 'error')) return { problems };
   return { choice: { name, module, config: checked.value as JsonObject, configDir }, problems };
+}
+
+/** The mistake of a manager that calls the PanDA server, where the settings have none for it. */
+function lackingServer(
+  manager: string,
+  { pandaServer, linkIsOff = false }: ServerOfSettings = {},
+): readonly ChoiceProblem[] {
+  if (pandaServer !== undefined) return [];
+  const why = linkIsOff
+    ? linkOff
+    : 'the settings name none with a login: in pandacon set server_api_url_ssl, and cert_file and key_file, or auth_type: oidc with auth_token and auth_origin';
+  return [{ pointer: '', code: 'panda-server-off', message: `${manager} asks the PanDA server, and ${why}` }];
 }
 
 /** An entry of a queue's `credmanagers`. A queue is incomplete without a manager of Harvester's that thresher lacks. */
@@ -106,6 +125,7 @@ export async function managersOf(
   settings: LoadedSettings,
   catalogue: PluginCatalogue,
   files: OperatorFiles,
+  sources: ServerOfSettings,
 ): Promise<ManagersOfSettings> {
   const section: unknown = settings.values.credmanager;
   const problems: Problem[] = [];
@@ -125,6 +145,7 @@ export async function managersOf(
     stateDir: settings.stateDir,
     files,
     pandaURLSSL: settings.values.pandacon.pandaURLSSL,
+    sources,
   };
   for (const { pointer, value } of entries) {
     const chosen = await chooseManager(value, surroundings, catalogue);
@@ -289,8 +310,8 @@ function isPath(name: string): boolean {
 
 /** Files whose lifetime a manager says itself, by the options that all of them share. */
 function filesKeptBy({ config, configDir }: CredentialManagerChoice): string[] {
-  const { files, outCertFile, ccache } = config;
-  return [files, outCertFile, ccache]
+  const { files, outCertFile, ccache, token_key_file } = config;
+  return [files, outCertFile, ccache, token_key_file]
     .flat()
     .flatMap((file) => (typeof file === 'string' ? [resolve(configDir, file)] : []));
 }

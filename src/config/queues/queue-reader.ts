@@ -359,7 +359,8 @@ export class QueueReader {
       harvesterID: this.#options.harvesterId ?? '',
       common: isObject(this.#queue.values.common) ? this.#queue.values.common : {},
     };
-    const surroundings = { ...this.context, pandaURLSSL: this.#options.pandaURLSSL };
+    const { pandaURLSSL, sources } = this.#options;
+    const surroundings = { ...this.context, pandaURLSSL, sources };
     for (const [at, value] of (credmanagers as unknown[]).entries()) {
       const pointer = toPointer(['credmanagers', at]);
       const { choice, problems } = await chooseOfQueue(value, names, surroundings, this.#catalogue);

@@ -2,6 +2,7 @@ import { harvesterIdOf } from '../../config/settings/machine.ts';
 import { judgeOne, nameOf } from '../../agents/credentials/credential-board.ts';
 import { allManagers, managersOf } from '../../config/queues/credential-managers.ts';
 import { readQueueFile } from '../../config/queues/queues.ts';
+import { sourceModulesOf } from '../../config/queues/sources.ts';
 import type { LoadedSettings } from '../../config/settings/settings.ts';
 import type { CredentialManager, CredentialState, Log, RenewOutcome } from '../../plugins/contracts/index.ts';
 import { type Clock, isoTime } from '../../util/clock.ts';
@@ -52,15 +53,17 @@ export async function makeManagers({
   random,
   log,
 }: CredentialViewOptions): Promise<Made[]> {
-  const { file, catalogue, options } = queueFile;
+  const { file, catalogue, options, sources } = queueFile;
   const { queues } = await readQueueFile(file, catalogue, options);
   const { files } = options;
   const factoryId = readFactoryId(settings) ?? 'thresher';
   const harvesterId = harvesterIdOf(settings.values.master);
   const { stateDir } = settings;
   const shared = { factoryId, harvesterId, stateDir, maxStatusAge: 0, clock, files, random, log };
-  const plugins = new PluginFactory(catalogue, shared);
-  const choices = allManagers((await managersOf(settings, catalogue, files)).choices, queues, catalogue);
+  const withServer = { ...sources, modules: sourceModulesOf(settings) };
+  const plugins = new PluginFactory(catalogue, { ...shared, sources: withServer });
+  const ofSettings = await managersOf(settings, catalogue, files, sources);
+  const choices = allManagers(ofSettings.choices, queues, catalogue);
   return namedManagers(choices).map(({ name, choice }) => ({
     name,
     manager: plugins.credentialManager(choice),
@@ -71,9 +74,9 @@ export async function makeManagers({
 /** The problems that keep managers of the settings from being made, and values that may not be meant. */
 export async function managerMistakes({
   settings,
-  queueFile: { catalogue, options },
+  queueFile: { catalogue, options, sources },
 }: CredentialViewOptions): Promise<readonly Problem[]> {
-  return (await managersOf(settings, catalogue, options.files)).problems;
+  return (await managersOf(settings, catalogue, options.files, sources)).problems;
 }
 
 /** All credentials, looked at afresh. */

@@ -2,18 +2,14 @@ import type { CredentialBoard } from '../../agents/credentials/credential-board.
 import { CredentialAgent } from '../../agents/credentials/credential-agent.ts';
 import type { Loop } from '../../agents/loop.ts';
 import { allManagers, keyOf, managersOf } from '../../config/queues/credential-managers.ts';
-import type {
-  CredentialManagerChoice,
-  PluginCatalogue,
-  QueueFileResult,
-} from '../../config/queues/queues.ts';
+import type { CredentialManagerChoice } from '../../config/queues/queues.ts';
 import { isError, type LoadedSettings } from '../../config/settings/settings.ts';
 import type { Settings } from '../../config/settings/settings-schema.ts';
 import type { CredentialManager } from '../../plugins/contracts/index.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { AgentContext } from '../agent-context.ts';
-import type { ConfigInUse } from '../configuration.ts';
+import type { RunConfiguration } from '../configuration.ts';
 import type { LoopSet } from '../loop-set.ts';
 import { logProblem } from '../reports/problem-log.ts';
 import { stuckGrace } from '../queue-loops.ts';
@@ -80,12 +76,11 @@ export class Credentials {
   /** Those of the settings, and of every queue that runs. A queue file that cannot be read changes nothing. */
   async takeUp(
     settings: LoadedSettings,
-    { queues, readable, refused, incomplete }: QueueFileResult,
-    catalogue: PluginCatalogue,
-    inUse: readonly ConfigInUse[],
+    { queueFile, catalogue, sources, inUse }: RunConfiguration,
   ): Promise<void> {
+    const { queues, readable, refused, incomplete } = queueFile;
     if (!readable) return;
-    const { choices, problems } = await managersOf(settings, catalogue, this.#parts.files);
+    const { choices, problems } = await managersOf(settings, catalogue, this.#parts.files, sources);
     for (const problem of problems) logProblem(this.#parts.context.log, problem);
     const [wrong] = problems.filter(isError);
     // A queue whose new configuration is refused goes on with the last one, and with what that one named.

@@ -88,10 +88,8 @@ export class OwnPart {
     const queues = new Set([...items].flatMap((item) => queueOf(item) ?? []));
     const left = await running.runningQueues.leave(queues);
     // A credential is renewed where its queues are.
-    if (this.#whole !== undefined) {
-      const { queueFile, catalogue, inUse } = partOf(this.#whole, this.sharing.queues);
-      await running.credentials.takeUp(this.#parts.settings, queueFile, catalogue, inUse);
-    }
+    if (this.#whole !== undefined)
+      await running.credentials.takeUp(this.#parts.settings, partOf(this.#whole, this.sharing.queues));
     const living = new Set([...(await running.sourceService.sharesChanged())].map(sourceItem));
     const isBusy = (item: string) => {
       const queue = queueOf(item);

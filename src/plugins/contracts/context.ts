@@ -1,6 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import type { Requirements } from '../../worker/worker.ts';
+import type { PandaServer } from './panda-server.ts';
 
 /** Structured log: a constant message, its facts beside it. Never a secret. */
 export interface Log {
@@ -48,4 +49,9 @@ export interface Context extends Host {
   readonly slave: boolean;
   /** Relative paths in the queue's options count from here. Absolute. */
   readonly configDir: string;
+  /**
+   * The PanDA server of the settings as a reload left it; undefined where they name none with a login. For plugins of thresher alone that
+   * need it.
+   */
+  readonly pandaServer?: () => PandaServer | undefined;
 }

@@ -8,8 +8,8 @@ export interface CredentialFacts {
    * as the connection of its queue names it. Unique in the daemon.
    */
   readonly name: string;
-  readonly kind: 'x509' | 'token' | 'kerberos';
-  /** Distinguished name, subject of a token, Kerberos principal. */
+  readonly kind: 'x509' | 'token' | 'token-key' | 'kerberos';
+  /** Distinguished name, subject of a token, client of a token's key, Kerberos principal. */
   readonly subject: string;
   readonly issuer?: string;
   readonly vo?: string;

@@ -49,6 +49,8 @@ export interface Definition<Kind extends keyof PluginOf, Config extends TSchema>
   readonly aliases?: readonly (readonly [module: string, name: string])[];
   /** Options of the section with defaults, units and bounds. Keys it does not have are kept and reported. */
   readonly config: Config;
+  /** Whether it can do nothing without the PanDA server of the settings. Credential managers of thresher alone may say so. */
+  readonly needsServer?: boolean;
   /** Mistakes a schema cannot see (a missing file), found before anything starts. */
   check?(
     config: Static<Config>,
@@ -84,6 +86,7 @@ export interface SectionDefinition {
 /** A plugin whose types are forgotten, as the daemon uses it. */
 export interface PluginDefinition extends SectionDefinition {
   readonly kind: keyof PluginOf;
+  readonly needsServer: boolean;
   targets(config: unknown, context: TargetContext): Promise<readonly WriteTarget[]>;
   create(config: unknown, context: Context): PluginOf[keyof PluginOf];
 }
@@ -100,6 +103,7 @@ export function definePlugin<Kind extends keyof PluginOf, Config extends TSchema
     defaultDemand: undefined,
     payload: [],
     config: definition.config,
+    needsServer: definition.needsServer ?? false,
     connections: () => [],
     check: (config, context) =>
       problemsOf(definition.name, () => definition.check?.(config as Static<Config>, context)),

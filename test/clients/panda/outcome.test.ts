@@ -52,6 +52,18 @@ const rows: readonly Row[] = [
     maybeDone: false,
   },
   {
+    title: 'a user who may not get keys of tokens, whatever the name',
+    answer: refusal("Denied since 'Missing Permission' not authorized with 't' in META.USERS.GRIDPREF"),
+    code: 'panda-token-key',
+    maybeDone: false,
+  },
+  {
+    title: 'a client without a key of its token',
+    answer: refusal("Token key is missing for 'atlas.pilot'"),
+    code: 'panda-token-key',
+    maybeDone: false,
+  },
+  {
     title: 'words that are not known',
     answer: refusal('the moon is full'),
     code: 'panda-refused',

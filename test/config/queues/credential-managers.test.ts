@@ -40,7 +40,7 @@ describe('credential managers of the settings', () => {
     writeFileSync(file, text);
     const result = readSettings(file, undefined, { env: {}, hostname: 'h', home: directory });
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
-    const { choices, problems } = await managersOf(result.settings, catalogue, files);
+    const { choices, problems } = await managersOf(result.settings, catalogue, files, {});
     return {
       managers: choices.map(({ name, config }) => [
         name,
@@ -123,7 +123,7 @@ describe('credential managers of the settings', () => {
     writeFileSync(file, lines(server).join('\n'));
     const result = readSettings(file, undefined, { env: {}, hostname: 'h', home: directory });
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
-    const { choices, problems } = await managersOf(result.settings, catalogue, files);
+    const { choices, problems } = await managersOf(result.settings, catalogue, files, {});
     expect(problems).to.deep.equal([]);
     expect(choices.map(({ config }) => config.pandaURLSSL)).to.deep.equal([server, own, server]);
   });

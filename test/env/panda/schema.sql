@@ -255,4 +255,7 @@ CREATE TABLE IF NOT EXISTS worker_node_gpus (
 -- ---- users -------------------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS doma_pandameta.users (name text, dn text, status text, gridpref text);
+CREATE TABLE IF NOT EXISTS doma_pandameta.proxykey (
+  id integer, dn text, credname text, created timestamp, expires timestamp, origin text, myproxy text
+);
 CREATE TABLE IF NOT EXISTS doma_pandameta.sitedata (site text, hours integer, flag text, laststart timestamp);
