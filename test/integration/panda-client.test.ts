@@ -207,9 +207,10 @@ describe('the client of a real PanDA server', () => {
       }),
       'x',
     );
-    expect(await api.heartbeat(version, signal)).to.deep.include({
-      code: 'panda-unreachable',
-      maybeDone: false,
-    });
+    const outcome = await api.heartbeat(version, signal);
+    expect(outcome).to.deep.include({ code: 'panda-unreachable', maybeDone: false });
+    expect(outcome)
+      .to.have.property('message')
+      .that.matches(/certificate: ca_cert in pandacon names the file of its authority$/);
   });
 });

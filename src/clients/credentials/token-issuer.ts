@@ -5,7 +5,7 @@ import { Agent, fetch } from 'undici';
 import { fileKinds } from '../../util/file-kinds.ts';
 import { Gathered } from '../../util/gathered.ts';
 import { hasMoreValues } from '../../util/json.ts';
-import { ThresherError } from '../../worker/errors.ts';
+import { isOfUnknownAuthority, messageOf, ThresherError } from '../../worker/errors.ts';
 import { withoutSecrets } from './redact.ts';
 
 /** A client of a token issuer. */
@@ -160,8 +160,10 @@ function whyFailed(error: unknown): string {
     return `answered something else than was expected${status === undefined ? '' : ` (HTTP ${status})`}: ${error.message}`;
   }
   // undici reports a failed connection in this form.
-  if (error.message === 'fetch failed' && cause instanceof Error)
-    return `cannot be reached: ${cause.message || String('code' in cause ? cause.code : cause.name)}`;
+  if (error.message === 'fetch failed' && cause instanceof Error) {
+    const hint = isOfUnknownAuthority(cause) ? ': ca_file names the file of its authority' : '';
+    return `cannot be reached: ${messageOf(cause) || String('code' in cause ? cause.code : cause.name)}${hint}`;
+  }
   return `failed: ${error.message}`;
 }
 

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type * as Undici from 'undici';
 import type { Clock } from '../../util/clock.ts';
-import { messageOf } from '../../worker/errors.ts';
+import { isOfUnknownAuthority, messageOf } from '../../worker/errors.ts';
 import type { Login, PandaLogin } from './login.ts';
 import {
   type AnswerBounds,
@@ -178,7 +178,11 @@ export class PandaClient {
     const never = this.#unconnected.has(error);
     const openssl = opensslOf(alert ?? error);
     if (openssl === undefined || !(never || alert !== undefined))
-      return failed(never ? 'panda-unreachable' : 'panda-no-answer', `${url}: ${messageOf(error)}`, !never);
+      return failed(
+        never ? 'panda-unreachable' : 'panda-no-answer',
+        `${url}: ${messageOf(error)}${isOfUnknownAuthority(error) ? ': ca_cert in pandacon names the file of its authority' : ''}`,
+        !never,
+      );
     const { error: name, says } = openssl;
     const shows = tls.cert === undefined ? 'a login without a client certificate' : 'the client certificate';
     // A server without TLS 1.3 ends the handshake so where no certificate is shown.

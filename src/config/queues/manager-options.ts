@@ -10,6 +10,8 @@ const harvesterKeys: readonly string[] = [
   'voms',
   'sleepTime',
   'setup_name',
+  // Of IamTokenCredManager: when Harvester looks again.
+  'check_interval',
 ];
 
 /** An option that a credential manager does not read. */

@@ -208,7 +208,7 @@ function loginIn(values: LoginValues, directory: string, say: Say): PandaServerL
         'auth_origin',
         'warning',
         'panda-doubtful',
-        `auth_origin is "${origin}", and the server gives commands to VO.production alone`,
+        `auth_origin is "${origin}": the server gives commands to VO.production, and to others only where its production_dns lists the token's subject`,
       );
     const source = tokenIn(token, directory);
     // The text itself may be a secret.

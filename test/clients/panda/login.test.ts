@@ -200,6 +200,17 @@ describe('the login to a PanDA server', () => {
         expect(toldOf(await clientOf(url).call(call, signal))).to.equal('panda-certificate not done');
       });
 
+    it('names the setting with the authority of the server where that is not known, and not an option of Node', async () => {
+      const { url } = await tlsServer();
+      const stranger = makeAuthority();
+      copyFileSync(stranger.certificate, at('ca.pem'));
+      const outcome = await clientOf(url).call(call, signal);
+      expect(toldOf(outcome)).to.equal('panda-unreachable not done');
+      expect(messageOf(outcome))
+        .to.match(/certificate.*: ca_cert in pandacon names the file of its authority$/)
+        .and.not.to.include('Node.js');
+    });
+
     const others: readonly (readonly [title: string, answer: Buffer, says: RegExp])[] = [
       ['a plain HTTP server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), /speaks no TLS, see the port/],
       ['a server of SSH', Buffer.from('SSH-2.0-OpenSSH_9.2\r\n'), /speaks no TLS, see the port/],

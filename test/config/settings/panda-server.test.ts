@@ -307,13 +307,13 @@ describe('the PanDA server of the settings', () => {
       'an origin of pilots',
       [here, ...ofTokens, 'auth_token = file:token', 'auth_origin = wlcg.pilot'],
       'auth_origin',
-      'auth_origin is "wlcg.pilot", and the server gives commands to VO.production alone',
+      `auth_origin is "wlcg.pilot": the server gives commands to VO.production, and to others only where its production_dns lists the token's subject`,
     ],
     [
       'an origin without a role',
       [here, ...ofTokens, 'auth_token = file:token', 'auth_origin = wlcg'],
       'auth_origin',
-      'auth_origin is "wlcg", and the server gives commands to VO.production alone',
+      `auth_origin is "wlcg": the server gives commands to VO.production, and to others only where its production_dns lists the token's subject`,
     ],
     [
       'the path of a token in the place of the token',
