@@ -89,11 +89,12 @@ const harvesterFile: readonly string[] = [
   "- A key that still has the `FIXME` of Harvester's template is an error if thresher reads it.",
   '',
   `thresher does not read these, with a notice for each: ${unreadSections.map((name) => `\`[${name}]\``).join(', ')}, and`,
-  "Harvester's other keys of the sections above. It warns if that means other queues, more workers, or another way to submit than with",
+  "Harvester's other keys of the sections above. It warns if that means other queues, more workers, another limit, or another way to submit than with",
   `Harvester: ${Object.keys(missedSettings)
     .map((key) => `\`${key}\``)
     .join(', ')}.`,
   `It needs none of these, and says why: ${Object.keys(needlessSettings)
+    .filter((key) => !Object.hasOwn(missedSettings, key))
     .map((key) => `\`${key}\``)
     .join(', ')}.`,
   'It also warns of a key or section that Harvester does not know either. It does not read settings behind',

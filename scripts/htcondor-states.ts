@@ -1,5 +1,6 @@
 import { eventRows } from '../src/plugins/htcondor/state/events.ts';
 import { holdRules } from '../src/plugins/htcondor/state/hold-rules.ts';
+import { defaultQueueTimeLimit } from '../src/plugins/htcondor/schema.ts';
 import { stateRows } from '../src/plugins/htcondor/state/job-state.ts';
 
 /** docs/htcondor-states.md: the tables by which a job of HTCondor becomes a worker's state. */
@@ -45,6 +46,17 @@ export function htcondorStatesPage(): string {
           after === undefined ? 'after `heldTimeout`' : after === 0 ? 'at once' : `after ${after} s`;
         return row(seen, when, `\`${status}\``, `\`${code}\``);
       }),
+    '',
+    '## Waiting jobs',
+    '',
+    'thresher gives up a job that the queue shows as idle (`JobStatus` 1) for `queueTimeLimit`: it removes the job, and the worker has failed',
+    '(`htcondor-queue-time`). The time counts from `EnteredCurrentStatus` by the clock of the schedd, so a job that ran and was evicted counts from',
+    'its return to the queue. A job of a grid universe is idle while it waits at its CE (`GridJobStatus` says how). A job that starts at that moment',
+    'goes on, and while the schedd does not answer no job is given up. After an hour `thresher worker ID` shows since when a job waits (`Waiting`).',
+    '',
+    `The limit is ${defaultQueueTimeLimit} s for pilots: workers that a source asks for by number or the PanDA server orders. Other workers may wait for as long`,
+    'as they like: HTCJobs, Pods of interLink, requests of operators, those of `htcondor-idle` and of other sources that name their workers, and',
+    'jobs whose mark does not say which they are. A `queueTimeLimit` in the monitor section is for all jobs of its queue; 0 is no limit.',
     '',
     '## Events',
     '',

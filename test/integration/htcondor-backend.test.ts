@@ -223,6 +223,58 @@ describe('jobs of HTCondor', () => {
     expect(all?.indexOf(true)).to.equal((all?.length ?? 0) - 1);
   });
 
+  /** A job that no machine takes. */
+  const waiting = (changes: Partial<Worker> = {}) => {
+    backend.template('waits.yaml', 'true', { requirements: 'false' });
+    const section = { templateFile: 'waits.yaml', logDir: 'logs' };
+    return submit(backend.plugin('submitter', backend.context(), section), backend.worker(changes));
+  };
+  const idle = async () =>
+    (await clientOf(pool, 'local').queue(`${backend.space.mine} && JobStatus == 1`, ['ClusterId'], signal))
+      .length;
+
+  it('that wait in the queue for too long are removed, and their workers have failed', async () => {
+    const worker = await waiting();
+    const seen = follow(monitor({ queueTimeLimit: 1 }));
+    const end = await untilStatus(seen, worker, ({ status }) => isFinal(status));
+    expect([end.status, end.error?.code]).to.deep.equal(['failed', 'htcondor-queue-time']);
+    expect(end.error?.message).to.match(/^queueTimeLimit of 1 s is over: idle for \d+ s$/);
+    expect(await idle()).to.equal(0);
+    // A monitor that knows nothing of it reads in the history why it was given up.
+    const again = await monitor().check([worker], signal);
+    expect(again.get(worker.workerId)).to.nested.include({
+      'observation.status': 'failed',
+      'observation.error.message': 'queueTimeLimit of 1 s is over',
+    });
+  });
+
+  it('that wait in the queue for two days are removed where they are pilots, and those of a named request wait on', async () => {
+    const origin = { kind: 'htcjob', uid: 'a request', index: 0 };
+    const workers = [await waiting(), await waiting({ origin })] as const;
+    const longAgo = { EnteredCurrentStatus: String(Math.floor(Date.now() / 1000) - 172_801) };
+    const client = clientOf(pool, 'local');
+    await client.qedit(`${backend.space.mine} && JobStatus == 1`, longAgo, signal);
+    const seen = follow(monitor());
+    const end = await untilStatus(seen, workers[0], ({ status }) => isFinal(status));
+    expect([end.status, end.error?.code]).to.deep.equal(['failed', 'htcondor-queue-time']);
+    const other = await untilStatus(seen, workers[1], ({ detail }) => detail?.Waiting !== undefined);
+    expect(other.status).to.equal('submitted');
+    expect(await idle()).to.equal(1);
+  });
+
+  it('that wait in the queue wait for as long as the clock of the schedd says, however far ahead the own one is', async () => {
+    const worker = await waiting();
+    const clock: Clock = {
+      now: () => Date.now() + 9 * 86_400_000,
+      monotonic: () => systemClock.monotonic(),
+      sleep: (ms, aborts) => systemClock.sleep(ms, aborts),
+    };
+    const ahead = backend.plugin('monitor', backend.context({ clock }), { pollInterval: 0.3 });
+    const seen = await untilStatus(follow(ahead), worker, () => true);
+    expect([seen.status, seen.nativeStatus]).to.deep.equal(['submitted', 'idle']);
+    expect(await idle()).to.equal(1);
+  });
+
   it('that are removed live until nothing of them does', async () => {
     const go = join(backend.space.directory, 'go');
     // It does not end at the first asking.

@@ -58,6 +58,11 @@ export const htcondorWorkerErrors = {
     meaning: 'The job was held for longer than `heldTimeout`, or for a reason that no waiting fixes.',
     remedy: 'See the message, which has the reason of HTCondor.',
   },
+  'htcondor-queue-time': {
+    meaning: 'The job was idle in the queue, or in that of its CE, for longer than `queueTimeLimit`.',
+    remedy:
+      'See `condor_q -better-analyze` for jobs that wait like it, and `GridJobStatus` and the CE for those that wait there. Ask for less, or raise the limit in the monitor section of the queue.',
+  },
   'htcondor-removing': {
     meaning:
       'A removed job has been in the queue for more than ten minutes: HTCondor cannot end its remote part, which may run on. Its worker counts as living.',

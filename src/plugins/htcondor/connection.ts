@@ -11,7 +11,11 @@ import { HTCondorSweeper } from './sweeper.ts';
 import { connectionName, everywhere, scheddOfConnection, schedds } from './where.ts';
 
 /** The workers of a queue that does not lead here (it was removed, say) are looked at, and not given up. */
-const onlyLook = (): HTCondorMonitorConfig => ({ ...defaults(), heldTimeout: Number.MAX_SAFE_INTEGER });
+const onlyLook = (): HTCondorMonitorConfig => ({
+  ...defaults(),
+  heldTimeout: Number.MAX_SAFE_INTEGER,
+  queueTimeLimit: 0,
+});
 const defaults = defaultsOf(HTCondorMonitorConfig);
 
 /** One schedd with all that submits, follows and ends jobs there. */

@@ -2,7 +2,9 @@ import { jobIdText, whereJobs } from '../../clients/htcondor/classad.ts';
 import type { JobEvent } from '../../clients/htcondor/event-types.ts';
 import { eachGivingWay, givingWay } from '../../util/clock.ts';
 import { defaultsOf } from '../../util/schema-defaults.ts';
+import { isCounted } from '../../worker/counted.ts';
 import { toReason } from '../../worker/errors.ts';
+import type { MarkedWorker } from '../../worker/marked.ts';
 import type { Observation } from '../../worker/observation.ts';
 import { isFinal, type WorkerStatus } from '../../worker/status.ts';
 import type { Worker } from '../../worker/worker.ts';
@@ -26,10 +28,10 @@ import {
   sparing,
   wasNeverWhole,
 } from './look-up.ts';
-import { type Job, jobOf } from './marks.ts';
+import { type Job, jobOf, marks } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
-import { type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
-import { type JobState, givenUpReason, stateOf } from './state/job-state.ts';
+import { defaultQueueTimeLimit, type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
+import { type JobState, givenUpReason, stateOf, waitedReason } from './state/job-state.ts';
 import { hasEnded } from './state/events.ts';
 import { isRemoved, removalReasonOf } from './state/removals.ts';
 
@@ -43,9 +45,15 @@ export interface MonitorParts {
   readonly tally: CeTally;
 }
 
-/** A held job whose worker is to be given up. */
-interface GivenUp extends Required<Pick<JobState, 'verdict' | 'heldFor'>> {
+/** A held or waiting job whose worker is to be given up. */
+interface GivenUp extends Required<Pick<JobState, 'verdict'>> {
   readonly job: Job;
+  /** What the schedd has to say of it at its removal, as a constraint. */
+  readonly isDue: string;
+  /** The reason of its removal. */
+  readonly reason: string;
+  /** It waits, and its queue sets no limit: only a pilot is given up. */
+  readonly onlyPilot: boolean;
 }
 
 /** Jobs of the history that the first look takes in. */
@@ -69,6 +77,8 @@ export class HTCondorMonitor implements Monitor {
   readonly #toldRemoving = new Set<string>();
   /** By `cluster.proc`: of jobs that are given up and still in the queue. */
   readonly #verdicts = new Map<string, Observation>();
+  /** By `cluster.proc`: workers that may wait in the queue for as long as they like, of jobs that were over the default limit. */
+  readonly #unlimited = new Map<string, number>();
   /** Workers with more than one job, by looks. Which of them counts is known where their numbers are kept, and so to `check` alone. */
   readonly #doubled = new Set<number>();
   /** Whether the logs are being read for the first time. */
@@ -278,7 +288,7 @@ export class HTCondorMonitor implements Monitor {
         if (inQueueNow.has(id) && schedd.jobs.endOf(id) === undefined) alive.set(id, job);
         continue;
       }
-      const { observation, verdict, heldFor = 0 } = state;
+      const { observation, verdict } = state;
       if (isFinal(observation.status)) this.#ends.settle(id);
       else if (schedd.jobs.endOf(id) !== undefined) {
         // The log was quicker: it has ended, and HTCondor is about to write that down. Or it has not.
@@ -289,7 +299,7 @@ export class HTCondorMonitor implements Monitor {
         }
         contradicting.push(job);
       }
-      if (verdict !== undefined) givenUp.push({ job, verdict, heldFor });
+      if (verdict !== undefined) givenUp.push({ job, verdict, ...this.#dueOf(job, state) });
       else this.#tell(sink, this.#judged(job, observation));
       if (!isFinal(observation.status)) alive.set(id, job);
     }
@@ -302,7 +312,8 @@ export class HTCondorMonitor implements Monitor {
       else this.#tell(sink, verdict);
     }
     for (const workerId of this.#doubled) if (!jobs.has(workerId)) this.#doubled.delete(workerId);
-    for (const id of this.#verdicts.keys()) if (!inQueueNow.has(id)) this.#verdicts.delete(id);
+    for (const ids of [this.#verdicts, this.#unlimited])
+      for (const id of ids.keys()) if (!inQueueNow.has(id)) ids.delete(id);
     const gaveUp = new Set<number>();
     for (const observation of await this.#giveUp(givenUp, signal)) {
       this.#tell(sink, observation);
@@ -407,7 +418,7 @@ export class HTCondorMonitor implements Monitor {
 
   /** Of a job that was given up and was removed, the verdict counts: HTCondor tells of the removal alone. */
   #judged({ id }: Job, observation: Observation): Observation {
-    if (observation.status !== 'cancelled') return observation;
+    if (observation.nativeStatus !== 'removed') return observation;
     return this.#verdictOf(jobIdText(id), observation.workerId) ?? observation;
   }
 
@@ -457,39 +468,73 @@ export class HTCondorMonitor implements Monitor {
     }
   }
 
+  /** How a job that is given up is removed. A job that was released or has started at that moment goes on. */
+  #dueOf({ queue, configId }: Job, { heldFor = 0, waitedFor }: JobState): Omit<GivenUp, 'job' | 'verdict'> {
+    const since = (seconds: number) => `time() - EnteredCurrentStatus >= ${seconds}`;
+    if (waitedFor === undefined) {
+      const isDue = heldFor > 0 ? `JobStatus == 5 && ${since(heldFor)}` : 'JobStatus == 5';
+      return { isDue, reason: givenUpReason, onlyPilot: false };
+    }
+    const onlyPilot = this.#parts.options(queue, configId).queueTimeLimit === undefined;
+    return { isDue: `JobStatus == 1 && ${since(waitedFor)}`, reason: waitedReason(waitedFor), onlyPilot };
+  }
+
   /** Removes the jobs of workers that are given up. @returns what is true of them after that. */
-  async #giveUp(givenUp: readonly GivenUp[], signal: AbortSignal): Promise<Observation[]> {
+  async #giveUp(asked: readonly GivenUp[], signal: AbortSignal): Promise<Observation[]> {
     const { schedd } = this.#parts;
-    if (givenUp.length === 0) return [];
+    if (asked.length === 0) return [];
     const started = await schedd.jobQueue.started(signal);
+    const givenUp = await this.#limited(asked, signal);
+    const removed = new Set<GivenUp>();
     const left: Job[] = [];
-    for (const [heldFor, alike] of Map.groupBy(givenUp, (one) => one.heldFor))
+    for (const [isDue, alike] of Map.groupBy(givenUp, (one) => one.isDue))
       for (const some of portions(alike)) {
         const these = whereJobs(some.map(({ job }) => job.id));
-        // A job that was released at this moment goes on.
-        const isDue =
-          heldFor > 0 ? `JobStatus == 5 && time() - EnteredCurrentStatus >= ${heldFor}` : 'JobStatus == 5';
-        await schedd.client.act('remove', `${schedd.mine} && ${isDue} && (${these})`, givenUpReason, signal);
+        const constraint = `${schedd.mine} && ${isDue} && (${these})`;
+        const reason = some[0]?.reason ?? '';
+        const { succeeded } = await schedd.client.act('remove', constraint, reason, signal);
         // A job that HTCondor is still removing has not ended: its remote part may run.
         left.push(...(await inQueue(schedd, these, signal)));
+        // Where some were not removed, one that is gone may have started and ended meanwhile: the history says which at the next look.
+        if (succeeded >= some.length) for (const one of some) removed.add(one);
       }
     const still = new Map(left.map((job) => [jobIdText(job.id), job]));
     if (still.size < givenUp.length) await schedd.jobQueue.require(started, signal);
-    return givenUp.flatMap(({ job, verdict }) => {
+    return asked.flatMap((one) => {
+      const { job, verdict } = one;
       const id = jobIdText(job.id);
       const now = still.get(id);
-      if (now === undefined) return [verdict];
-      if (isRemoved(now.ad)) this.#verdicts.set(id, verdict);
-      return this.#stateOf(now)?.observation ?? [];
+      if (now === undefined && removed.has(one)) return [verdict];
+      if (now !== undefined && isRemoved(now.ad)) this.#verdicts.set(id, verdict);
+      return this.#stateOf(now ?? job)?.observation ?? [];
     });
+  }
+
+  /**
+   * Leaves out the workers that may wait in the queue for as long as they like. The identity of a job says which they are; it is long, so it is
+   * asked for only once a job is over the default limit.
+   */
+  async #limited(asked: readonly GivenUp[], signal: AbortSignal): Promise<readonly GivenUp[]> {
+    const open = asked.filter(({ onlyPilot }) => onlyPilot);
+    const pilots = new Set<string>();
+    for (const some of portions(open)) {
+      const these = whereJobs(some.map(({ job }) => job.id));
+      const attributes = ['ClusterId', 'ProcId', 'Owner', marks.worker, marks.identity];
+      for (const { id, workerId, identity } of await inQueue(this.#parts.schedd, these, signal, attributes))
+        if (identity !== undefined && isPilot(identity)) pilots.add(jobIdText(id));
+        else if (workerId !== undefined) this.#unlimited.set(jobIdText(id), workerId);
+    }
+    return asked.filter(({ job, onlyPilot }) => !onlyPilot || pilots.has(jobIdText(job.id)));
   }
 
   #stateOf(job: Job): JobState | undefined {
     const { options, daemon } = this.#parts;
     if (job.workerId === undefined) return undefined;
-    const { heldTimeout, payloadType } = options(job.queue, job.configId);
+    const { heldTimeout, queueTimeLimit, payloadType } = options(job.queue, job.configId);
+    const isUnlimited = this.#unlimited.get(jobIdText(job.id)) === job.workerId;
     const how = {
       heldTimeout,
+      queueTimeLimit: queueTimeLimit ?? (isUnlimited ? 0 : defaultQueueTimeLimit),
       queued: job.queued,
       ...(job.queuedAt !== undefined && { queuedAt: job.queuedAt }),
       ...(payloadType !== undefined && { payloadType }),
@@ -529,6 +574,14 @@ export class HTCondorMonitor implements Monitor {
     const error = { code: 'lost', message: 'neither the queue nor the history of the schedd knows its job' };
     return { workerId, status: 'cancelled', nativeStatus: 'unknown', error, endTime: now, observedAt: now };
   }
+}
+
+/**
+ * Whether a worker is a pilot like all others of its queue, so that a later one takes its place. The PanDA server orders pilots, which their source
+ * names to start none twice. Every other source names a worker for a request that gets no second one.
+ */
+function isPilot(worker: MarkedWorker): boolean {
+  return isCounted(worker) || worker.origin.kind === 'panda';
 }
 
 const unheard = {

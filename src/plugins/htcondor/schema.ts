@@ -209,6 +209,9 @@ export const HTCondorSubmitterConfig = Type.Object({
 });
 export type HTCondorSubmitterConfig = Static<typeof HTCondorSubmitterConfig>;
 
+/** s that a pilot may wait in the queue. Harvester: `monitor.workerQueueTimeLimit`. */
+export const defaultQueueTimeLimit = 172_800;
+
 /** Harvester: `HTCondorMonitor` of `pandaharvester.harvestermonitor.htcondor_monitor`. */
 export const HTCondorMonitorConfig = Type.Object({
   pollInterval: Type.Number({
@@ -227,6 +230,9 @@ export const HTCondorMonitorConfig = Type.Object({
     minimum: 0,
     description: 'Seconds after which thresher removes a held job and cancels its worker.',
   }),
+  queueTimeLimit: natural(
+    `Seconds that a job may be idle in the queue, also in that of its CE, before thresher removes it and its worker fails; 0: no limit. Default: ${defaultQueueTimeLimit} for pilots that a source asks for by number or the PanDA server orders; no limit for other workers (HTCJobs, Pods, requests of operators). A value written here is for all jobs of the queue.`,
+  ),
   cancelUnknown: flag(
     'A worker that neither queue nor history knows ends as cancelled; without this option, as missed.',
   ),

@@ -101,6 +101,7 @@ export const errorNumbers: Readonly<Record<string, number>> = {
   'htcondor-disk': 5549,
   'htcondor-held': 8982,
   'htcondor-held-limit': 8982,
+  'htcondor-queue-time': 8984,
   'htcondor-removed': 8979,
   'htcondor-owner': otherError,
   'htcondor-owners-file': otherError,

@@ -3,13 +3,16 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { ObservationSink } from '../../../src/plugins/contracts/monitor.ts';
-import { jobOf, marks } from '../../../src/plugins/htcondor/marks.ts';
+import { identityText, jobOf, marks } from '../../../src/plugins/htcondor/marks.ts';
+import { HTCondorConnection } from '../../../src/plugins/htcondor/connection.ts';
 import { HTCondorMonitor } from '../../../src/plugins/htcondor/monitor.ts';
 import { CeTally } from '../../../src/plugins/htcondor/place/ce-tally.ts';
 import { HTCondorMonitorConfig } from '../../../src/plugins/htcondor/schema.ts';
 import { givenUpReason } from '../../../src/plugins/htcondor/state/job-state.ts';
 import { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import { defaultsOf } from '../../../src/util/schema-defaults.ts';
+import { PandaSource } from '../../../src/sources/panda/index.ts';
+import type { Worker } from '../../../src/worker/worker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { mostMaskedInATurn } from '../../support/masked-characters.ts';
 import { pluginContext } from '../../support/plugin-context.ts';
@@ -30,6 +33,10 @@ describe('the monitor of HTCondor', () => {
   let acted: string[];
   let reasons: string[];
   let isRefused: boolean;
+  /** Of each command that changes jobs. */
+  let succeeded: number;
+  /** Monitor options of every queue. */
+  let section: object;
   /** What the queue does then. */
   let onAct: () => void;
   let look: () => Promise<void>;
@@ -40,6 +47,8 @@ describe('the monitor of HTCondor', () => {
   let isAway: boolean;
   let isHistoryAway: boolean;
   let monitor: HTCondorMonitor;
+  /** The monitor of a connection to which no queue leads. */
+  let withoutQueues: () => HTCondorMonitor;
   let schedd: HTCondorSchedd;
   let directory: string;
   let troubles: string[];
@@ -54,12 +63,13 @@ describe('the monitor of HTCondor', () => {
     log = recordingLog();
     [queue, ended, acted, reasons, troubles, seen, isRefused] = [[], [], [], [], [], [], false];
     [asked, isAway, isHistoryAway] = [[], false, false];
+    [succeeded, section] = [Infinity, {}];
     const away = () => new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
     directory = temporaryDirectory();
     const context = { ...pluginContext({ clock, log, stateDir: directory }) };
     const host = { ...context, share: <T>(_: string, make: () => T) => make() };
     schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
-    Object.assign(schedd.client, {
+    const client = {
       queueAs: async (read: (ad: object) => unknown, constraint: string) => {
         asked.push(constraint);
         if (isAway) throw away();
@@ -84,19 +94,27 @@ describe('the monitor of HTCondor', () => {
         acted.push(`${what} ${constraint}`);
         reasons.push(reason);
         onAct();
+        return { succeeded };
       },
-    });
+    };
+    Object.assign(schedd.client, client);
     const options = defaultsOf(HTCondorMonitorConfig);
+    const daemon = {
+      ...host,
+      connection: 'C',
+      queues: [],
+      queue: () => undefined,
+      pause: (howLong: () => number, over: AbortSignal) => clock.sleep(howLong(), over),
+    } as never;
+    withoutQueues = () => {
+      const connection = new HTCondorConnection('htcondor:LOCAL', daemon);
+      Object.assign(connection.schedd.client, client);
+      return connection.monitor;
+    };
     monitor = new HTCondorMonitor({
       schedd,
-      daemon: {
-        ...host,
-        connection: 'C',
-        queues: [],
-        queue: () => undefined,
-        pause: (howLong: () => number, over: AbortSignal) => clock.sleep(howLong(), over),
-      } as never,
-      options,
+      daemon,
+      options: () => ({ ...options(), ...section }),
       tally: new CeTally(),
     });
     const sinkOf = (looked: () => void): ObservationSink => ({
@@ -839,6 +857,191 @@ describe('the monitor of HTCondor', () => {
       // Whether it was held long before the first look, the clock of the schedd alone can say.
       expect(removals).to.deep.equal(skew < 0 ? [0, 10, 20, 30, 40] : [10, 20, 30, 40]);
     });
+
+  describe('of jobs that wait in the queue', () => {
+    const limit = 172_800;
+    const due = () =>
+      [...acted].map((one) => /JobStatus == 1 && time\(\) - EnteredCurrentStatus >= \d+/.exec(one)?.[0]);
+    const identity = (workerId: number, origin?: Worker['origin']) => ({
+      [marks.identity]: identityText(workerOf(workerId, origin && { origin })),
+    });
+    const named = (kind: string) => ({ kind, uid: 'a request', index: 0 });
+    const waits = (proc: number, since: number, ad: object = {}) =>
+      job(proc, {
+        ...identity(proc + 1),
+        [marks.queue]: 'Q',
+        JobStatus: 1,
+        EnteredCurrentStatus: seconds() - since,
+        ...ad,
+      });
+    /** All jobs of which condor_rm is told, by their procs. */
+    const removing = () => {
+      queue = queue.filter(
+        (one) => !acted.at(-1)?.includes(`ProcId >= ${(one as { ProcId: number }).ProcId} `),
+      );
+    };
+    const identities = () => asked.filter((constraint) => constraint.includes('ClusterId == 7')).length;
+
+    it('gives up one that was idle for two days, and none that was so for a second less', async () => {
+      queue = [waits(0, limit), waits(1, limit - 1)];
+      onAct = removing;
+      await look();
+      expect(seen).to.deep.equal(['2 submitted ', '1 failed htcondor-queue-time']);
+      expect(due()).to.deep.equal([`JobStatus == 1 && time() - EnteredCurrentStatus >= ${limit}`]);
+      expect(acted[0]).to.contain('ProcId >= 0 && ProcId <= 0');
+      expect(reasons).to.deep.equal([`queueTimeLimit of ${limit} s is over: given up by thresher`]);
+    });
+
+    it('counts one that ran and was evicted from its return to the queue', async () => {
+      const evicted = { QDate: seconds() - 9e6, JobStartDate: seconds() - 8e6, NumJobStarts: 1 };
+      queue = [waits(0, limit - 1, evicted), waits(1, limit, evicted)];
+      onAct = removing;
+      await look();
+      expect(seen).to.deep.equal(['1 idle ', '2 failed htcondor-queue-time']);
+    });
+
+    it('gives up none that runs, is suspended, or is held for spooling, however long, and none of which the queue does not say since when', async () => {
+      const spooling = { JobStatus: held, HoldReasonCode: 16 };
+      queue = [
+        waits(0, 9e6, { JobStatus: 2 }),
+        waits(1, 9e6, { JobStatus: 7 }),
+        waits(2, 9e6, spooling),
+        waits(3, 0, { EnteredCurrentStatus: undefined }),
+      ];
+      await look();
+      expect([acted, seen]).to.deep.equal([[], ['1 running ', '2 submitted ', '4 submitted ']]);
+    });
+
+    it('gives up pilots that the PanDA server ordered, and no worker of a request, whose job it asks for that once alone', async () => {
+      const kinds = ['htcjob', 'interlink', 'request', 'htcondor-idle'];
+      queue = [PandaSource.name, ...kinds].map((kind, proc) =>
+        waits(proc, 9e6, identity(proc + 1, named(kind))),
+      );
+      onAct = removing;
+      await look();
+      expect(acted).to.have.length(1);
+      const waiting = [2, 3, 4, 5].map((id) => `${id} submitted `);
+      expect(seen).to.have.members(['1 failed htcondor-queue-time', ...waiting]);
+      const before = identities();
+      seen = [];
+      await look();
+      expect([acted.length, identities() - before]).to.deep.equal([1, 0]);
+      expect(seen).to.have.members(waiting);
+    });
+
+    it('gives up no worker whose mark says nothing of its request', async () => {
+      queue = [waits(0, 9e6, { [marks.identity]: undefined }), waits(1, 9e6, identity(1))];
+      await look();
+      expect([acted, seen]).to.deep.equal([[], ['1 submitted ', '2 submitted ']]);
+    });
+
+    it('judges a job by its own worker, where its number was that of a worker who may wait', async () => {
+      queue = [waits(0, 9e6, identity(1, named('htcjob')))];
+      await look();
+      queue = [waits(0, 9e6, { ...identity(9), [marks.worker]: '9' })];
+      onAct = removing;
+      seen = [];
+      await look();
+      expect(seen).to.deep.equal(['9 failed htcondor-queue-time']);
+    });
+
+    it('takes the limit of the queue for all of its workers, and asks for no identity then', async () => {
+      section = { queueTimeLimit: 60 };
+      queue = [waits(0, 60, identity(1, named('htcjob'))), waits(1, 59)];
+      onAct = removing;
+      await look();
+      expect(seen).to.deep.equal(['2 submitted ', '1 failed htcondor-queue-time']);
+      expect(due()).to.deep.equal(['JobStatus == 1 && time() - EnteredCurrentStatus >= 60']);
+      expect(identities(), 'after the removal').to.equal(1);
+    });
+
+    it('gives up none where the limit is 0', async () => {
+      section = { queueTimeLimit: 0 };
+      queue = [waits(0, 9e8)];
+      await look();
+      expect([acted, seen]).to.deep.equal([[], ['1 submitted ']]);
+    });
+
+    it('gives up none of a queue that does not lead here any more', async () => {
+      queue = [waits(0, 9e8)];
+      monitor = withoutQueues();
+      await look();
+      expect([acted, seen, troubles]).to.deep.equal([[], ['1 submitted '], []]);
+    });
+
+    for (const [what, change] of [
+      ['has started', { JobStatus: 2 }],
+      ['waits for less by the clock of the schedd', {}],
+    ] as const)
+      it(`keeps one that ${what} at the moment of its removal`, async () => {
+        queue = [waits(0, 9e6)];
+        succeeded = 0;
+        onAct = () => {
+          queue = [waits(0, 9e6, change)];
+        };
+        await look();
+        const status = 'JobStatus' in change ? 'running' : 'submitted';
+        expect(seen).to.deep.equal([`1 ${status} `]);
+      });
+
+    it('asks the history how one ended that started and ended at the moment of its removal', async () => {
+      queue = [waits(0, 9e6)];
+      succeeded = 0;
+      onAct = () => {
+        queue = [];
+        ended = [job(0, { JobStatus: 4, ExitBySignal: false, ExitCode: 0, CompletionDate: seconds() })];
+      };
+      await look();
+      await look();
+      expect(seen).to.deep.equal(['1 submitted ', '1 finished ']);
+    });
+
+    it('concludes nothing while the schedd does not answer, and gives the worker up after that', async () => {
+      queue = [waits(0, limit - 60)];
+      await look();
+      isAway = true;
+      await clock.advance(600_000);
+      await look();
+      expect([acted, seen, troubles]).to.deep.equal([[], ['1 submitted '], ['away']]);
+      isAway = false;
+      isRefused = true;
+      await look();
+      expect([seen, troubles]).to.deep.equal([['1 submitted '], ['away', 'the schedd refuses']]);
+      isRefused = false;
+      onAct = removing;
+      await look();
+      expect(seen).to.deep.equal(['1 submitted ', '1 failed htcondor-queue-time']);
+    });
+
+    it('gives up no worker by the history, which has its job as idle', async () => {
+      ended = [waits(0, 9e6)];
+      await look();
+      expect((await monitor.check([workerOf(1)], signal)).get(1)?.kind).to.equal('observed');
+      expect(acted).to.deep.equal([]);
+      expect(seen.join()).not.to.contain('failed');
+    });
+
+    it('keeps why it gave one up that HTCondor cannot remove yet, also through a hold and a restart', async () => {
+      queue = [waits(0, 9e6)];
+      onAct = () => {
+        queue = [waits(0, 0, { JobStatus: removed, LastJobStatus: 1, RemoveReason: reasons.at(-1) })];
+      };
+      await look();
+      expect(seen).to.deep.equal(['1 submitted ']);
+      const RemoveReason = `via condor_rm (by user pilot) ${reasons.at(-1) ?? ''}`;
+      queue = [waits(0, 0, { JobStatus: held, LastJobStatus: removed, RemoveReason })];
+      await look();
+      await clock.advance(600_000);
+      await look();
+      expect(reasons).to.have.length(2);
+      expect(reasons[1]).to.equal(reasons[0]);
+      ended = [job(0, { JobStatus: removed, LastJobStatus: held, RemoveReason })];
+      queue = [];
+      seen = [];
+      await look();
+      expect(seen).to.deep.equal(['1 failed htcondor-queue-time']);
+    });
+  });
 
   it('takes a verdict for that of the worker it was given to, and not for that of another one whose job has the number now', async () => {
     const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };

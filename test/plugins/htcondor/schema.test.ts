@@ -65,6 +65,16 @@ describe('the options of the HTCondor plugins', () => {
     });
   }
 
+  for (const [value, message] of [
+    [-1, 'queueTimeLimit is -1; it must be >= 0'],
+    ['3600', 'queueTimeLimit is "3600"; it must be an integer: write 3600 without quotes'],
+  ] as const)
+    it(`refuse queueTimeLimit ${JSON.stringify(value)} of a monitor`, () => {
+      expect(wrong(HTCondorMonitorConfig, { queueTimeLimit: value })).to.deep.equal([
+        `/queueTimeLimit ${message}`,
+      ]);
+    });
+
   it('refuse an attribute whose name is none', () => {
     expect(wrong(HTCondorSubmitterConfig, { customSubmitAttributes: { 'a b': '1' } })).to.not.deep.equal([]);
   });

@@ -86,7 +86,10 @@ interface Missed {
   readonly message: string;
 }
 
-/** By `section.key`. Each would start more workers, or other queues, than its operator expects, or submit and look in another way. */
+/**
+ * By `section.key`. Each would start more workers or other queues than its operator expects, keep workers for another time, or submit and
+ * look in another way.
+ */
 export const missedSettings: Readonly<Record<string, Missed>> = {
   'master.extraPluginConfigs': {
     when: (value) => isObject(value) && Object.keys(value).length > 0,
@@ -101,6 +104,11 @@ export const missedSettings: Readonly<Record<string, Missed>> = {
     when: (value) => value !== 0 && value !== null,
     message: 'there is no pause between submissions to a queue; submitter.submissionRate limits their rate',
   },
+  'monitor.workerQueueTimeLimit': {
+    when: (value) => value !== 172_800 && value !== null,
+    message:
+      'the limit is an option of each queue, 172800 (s) by default; set it in the monitor sections, as queueTimeLimit of HTCondorMonitor and podQueueTimeLimit of K8sMonitor',
+  },
 };
 
 /** Keys that the link to the PanDA server needs no setting for, and why. By `section.key`. */
@@ -112,6 +120,8 @@ export const needlessSettings: Readonly<Record<string, string>> = {
   'pandacon.verbose': 'log.level is for the whole log',
   'pandacon.useInspect': 'log.level is for the whole log',
   'pandacon.getEventsChunkSize': 'it fetches no jobs',
+  'monitor.workerQueueTimeLimit':
+    'this is the default of queueTimeLimit of HTCondorMonitor and podQueueTimeLimit of K8sMonitor',
   'propagator.nThreads': 'one loop reports all workers',
   'propagator.maxJobs': 'it fetches no jobs',
   'propagator.nJobsInBulk': 'it fetches no jobs',

@@ -10,6 +10,8 @@ import type { JobAd } from './types.ts';
 export interface StateOptions {
   /** s a job may be held before its worker is given up. */
   readonly heldTimeout: number;
+  /** s a job may be idle in the queue before its worker is given up. Default, also for 0: no limit. */
+  readonly queueTimeLimit?: number;
   /** Harvester's: `atlas_pilot_wrapper` gives the wrapper's exit statuses their texts. */
   readonly payloadType?: string;
   /** It is in the queue, where a removed job stays until nothing of it lives. Default: no. */
@@ -30,6 +32,8 @@ export interface JobState {
   readonly verdict?: Observation;
   /** So long it must have been held for that, s, by the schedd's own clock: ours may be ahead of it. */
   readonly heldFor?: number;
+  /** The same for a job that is given up since it waited: so long it must have been idle, s. */
+  readonly waitedFor?: number;
 }
 
 interface Row {
@@ -160,7 +164,13 @@ export function stateOf(
   const host = nodeOf(ad);
   const isCompleted = completed(ad, queued);
   const { startTime, endTime } = timesOf(ad, { over, isCompleted, now, queuedAt: options.queuedAt });
-  const detail = { ...detailOf(ad), ...(native === 'removing' && { Removing: whyRemoving(ad) }) };
+  const isWaiting = queued && native === 'idle';
+  const waiting = isWaiting ? whyWaiting(ad, now) : undefined;
+  const detail = {
+    ...detailOf(ad),
+    ...(native === 'removing' && { Removing: whyRemoving(ad) }),
+    ...(waiting !== undefined && { Waiting: waiting }),
+  };
   const common = {
     workerId,
     observedAt: now,
@@ -171,18 +181,17 @@ export function stateOf(
     ...(Object.keys(detail).length > 0 && { detail }),
   };
   const exitCode = isCompleted ? exitCodeOf(ad) : undefined;
-  const rule = status === 'cancelled' && wasGivenUp(ad) ? holdRuleOf(lastHoldOf(ad)) : undefined;
+  const fate = status === 'cancelled' ? fateOfRemoved(ad) : undefined;
   const observation: Observation = {
     ...common,
-    status: rule?.status ?? status,
+    status: fate?.status ?? status,
     ...(exitCode !== undefined && { exitCode }),
     ...(endTime !== undefined && { endTime }),
     ...(status === 'failed' && { error: failureOf(ad, options) }),
-    ...(status === 'cancelled' && {
-      error: rule === undefined ? removalOf(ad) : { code: rule.code, message: heldText(lastHoldOf(ad)) },
-    }),
+    ...(fate !== undefined && { error: fate.error }),
   };
-  return native === 'held' ? judgeHold(ad, observation, options, now) : { observation };
+  if (native === 'held') return judgeHold(ad, observation, options, now);
+  return isWaiting ? judgeWait(ad, observation, options, now) : { observation };
 }
 
 interface Judging {
@@ -220,6 +229,26 @@ function judgeHold(ad: JobAd, observation: Observation, options: StateOptions, n
   return { observation, verdict, heldFor: after };
 }
 
+/** A job that started counts from its return to the queue, and one of a grid universe is idle while it waits in the queue of its CE. */
+function judgeWait(
+  ad: JobAd,
+  observation: Observation,
+  { queueTimeLimit: limit = 0 }: StateOptions,
+  now: number,
+): JobState {
+  const since = msOf(ad.EnteredCurrentStatus);
+  if (limit === 0 || since === undefined || now < since + limit * 1000) return { observation };
+  const { GridJobStatus: remote } = ad;
+  const atCe = remote === undefined ? '' : `; GridJobStatus is ${shortened(remote)}`;
+  const message = `${waitedText(limit)}: idle for ${Math.round((now - since) / 1000)} s${atCe}`;
+  const error = { code: 'htcondor-queue-time', message };
+  return {
+    observation,
+    verdict: { ...observation, status: 'failed', endTime: now, error },
+    waitedFor: limit,
+  };
+}
+
 function heldText({
   HoldReason = 'no reason',
   HoldReasonCode: code,
@@ -231,9 +260,31 @@ function heldText({
 /** The reason with which thresher removes a job that was held for too long. */
 export const givenUpReason = 'held for too long: given up by thresher';
 
+const waitedText = (limit: number | string) => `queueTimeLimit of ${limit} s is over`;
+
+/** The reason with which thresher removes a job that was idle for this limit, s. */
+export const waitedReason = (limit: number): string => `${waitedText(limit)}: given up by thresher`;
+const waitedPattern = /queueTimeLimit of (\d+) s is over: given up by thresher/;
+
+/** The reason with which thresher itself removed a job to give it up. Undefined for a job that was removed for any other reason. */
+export function givenUpBecause({ RemoveReason = '' }: JobAd): string | undefined {
+  return RemoveReason.includes(givenUpReason) ? givenUpReason : waitedPattern.exec(RemoveReason)?.[0];
+}
+
+interface Fate {
+  readonly status: WorkerStatus;
+  readonly error: WorkerError;
+}
+
 /** The removal may take long, and a restart may come in between: the job itself says why its worker was given up. */
-function wasGivenUp({ RemoveReason = '' }: JobAd): boolean {
-  return RemoveReason.includes(givenUpReason);
+function fateOfRemoved(ad: JobAd): Fate {
+  const because = givenUpBecause(ad);
+  const [, limit] = waitedPattern.exec(because ?? '') ?? [];
+  if (limit !== undefined)
+    return { status: 'failed', error: { code: 'htcondor-queue-time', message: waitedText(limit) } };
+  const rule = because === undefined ? undefined : holdRuleOf(lastHoldOf(ad));
+  if (rule === undefined) return { status: 'cancelled', error: removalOf(ad) };
+  return { status: rule.status, error: { code: rule.code, message: heldText(lastHoldOf(ad)) } };
 }
 
 type Hold = Pick<JobAd, 'HoldReason' | 'HoldReasonCode' | 'HoldReasonSubCode'>;
@@ -256,6 +307,15 @@ export function whyRemoving(
   return JobStatus === 5
     ? `removed, then held${since} (${beginningFromOutside(HoldReason.trim(), 200)}): its remote part may run; condor_release has HTCondor remove it further`
     : `removed${since}, and still in the queue: HTCondor has not ended its machine or its remote part yet`;
+}
+
+/** A job that has been idle for an hour shows since when: most jobs start before, and need no further change of their worker. */
+const longWait = 3_600_000;
+
+/** Since when a job waits in the queue. For operators. */
+function whyWaiting({ EnteredCurrentStatus }: JobAd, now: number): string | undefined {
+  const since = msOf(EnteredCurrentStatus);
+  return since === undefined || now - since < longWait ? undefined : `idle since ${isoSeconds(since)}`;
 }
 
 /** Source: Harvester's monitor_common. */

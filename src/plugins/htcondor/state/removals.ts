@@ -2,7 +2,7 @@ import { jobIdText } from '../../../clients/htcondor/classad.ts';
 import { HTCondorError } from '../../../clients/htcondor/errors.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
 import type { Job } from '../marks.ts';
-import { givenUpReason, whyRemoving } from './job-state.ts';
+import { givenUpBecause, whyRemoving } from './job-state.ts';
 
 /** A removed job that is in the queue for so long has a reason, and one that was held meanwhile is removed again, ms. */
 const late = 600_000;
@@ -13,8 +13,8 @@ export const isRemoved = ({ JobStatus, LastJobStatus }: Job['ad']): boolean =>
   JobStatus === removed || (JobStatus === held && LastJobStatus === removed);
 
 /** HTCondor keeps the last reason alone, and after a restart it is what tells that a job was given up. @param otherwise the reason of others */
-export function removalReasonOf({ ad: { RemoveReason = '' } }: Job, otherwise: string): string {
-  return RemoveReason.includes(givenUpReason) ? givenUpReason : otherwise;
+export function removalReasonOf({ ad }: Job, otherwise: string): string {
+  return givenUpBecause(ad) ?? otherwise;
 }
 
 /** By both clocks of this process, ms. */

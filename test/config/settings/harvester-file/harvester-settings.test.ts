@@ -504,6 +504,22 @@ describe("Harvester's settings", () => {
       ],
     ],
     [
+      'a limit that its queues have to set',
+      '[monitor]\nworkerQueueTimeLimit = 86400\n',
+      [
+        ...(['warning', 'unread-setting', 2, '/monitor/workerQueueTimeLimit'] as const),
+        'thresher does not read monitor.workerQueueTimeLimit: the limit is an option of each queue, 172800 (s) by default; set it in the monitor sections, as queueTimeLimit of HTCondorMonitor and podQueueTimeLimit of K8sMonitor',
+      ],
+    ],
+    [
+      'a limit that its queues have by default',
+      '[monitor]\nworkerQueueTimeLimit = 172800\n',
+      [
+        ...(['notice', 'unread-setting', 2, '/monitor/workerQueueTimeLimit'] as const),
+        'thresher needs no monitor.workerQueueTimeLimit: this is the default of queueTimeLimit of HTCondorMonitor and podQueueTimeLimit of K8sMonitor',
+      ],
+    ],
+    [
       'keys of the PanDA server that thresher has no need of',
       '[pandacon]\npandaURL = http://h/server/panda\n[propagator]\nnWorkersInBulk = 5\nnThreads = 3\n',
       [

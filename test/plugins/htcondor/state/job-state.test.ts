@@ -8,6 +8,7 @@ import {
   type StateOptions,
 } from '../../../../src/plugins/htcondor/state/job-state.ts';
 import { observationChange } from '../../../../src/agents/ledger/outcomes.ts';
+import { isoSeconds } from '../../../../src/util/clock.ts';
 import { jobOf } from '../../../../src/plugins/htcondor/marks.ts';
 import type { JobEvent } from '../../../../src/clients/htcondor/event-types.ts';
 import { isFinal } from '../../../../src/worker/status.ts';
@@ -331,6 +332,62 @@ describe('what a job of HTCondor means', () => {
       'CE job in status 1 put on hold by SYSTEM_PERIODIC_HOLD due to non-existent route in JOB_ROUTER_ENTRIES or route job limit.';
     const ad = { JobStatus: 5, HoldReason, HoldReasonCode: 26, EnteredCurrentStatus: s - 3600 };
     expect(stateOf(1, ad, now, options)?.verdict?.error?.code).to.equal('htcondor-ce');
+  });
+});
+
+describe('a job that waits in the queue', () => {
+  const limited: StateOptions = { ...options, queued: true, queueTimeLimit: 600 };
+  const look = (ad: JobAd, changes: Partial<StateOptions> = {}) =>
+    stateOf(1, { JobStatus: 1, EnteredCurrentStatus: s - 600, ...ad }, now, { ...limited, ...changes });
+
+  it('is given up after its limit with a sentence that has its age, and the word of its CE', () => {
+    const { observation, verdict, waitedFor, heldFor } = look({ GridJobStatus: 'PENDING' }) ?? {};
+    expect([observation?.status, verdict?.status, waitedFor, heldFor]).to.deep.equal([
+      ...['submitted', 'failed', 600],
+      undefined,
+    ]);
+    expect(verdict?.error).to.deep.equal({
+      code: 'htcondor-queue-time',
+      message: 'queueTimeLimit of 600 s is over: idle for 600 s; GridJobStatus is PENDING',
+    });
+    expect(verdict?.endTime).to.equal(now);
+  });
+
+  for (const [what, ad, changes] of [
+    ['before its limit', { EnteredCurrentStatus: s - 599 }, {}],
+    ['without a limit', {}, { queueTimeLimit: 0 }],
+    ['where no limit is said', {}, { queueTimeLimit: undefined }],
+    ['outside the queue', {}, { queued: false }],
+    ['while it runs', { JobStatus: 2 }, {}],
+    ['while it is suspended', { JobStatus: 7 }, {}],
+    ['where its ad does not say since when', { EnteredCurrentStatus: 0 }, {}],
+  ] as const)
+    it(`is not given up ${what}`, () => {
+      const state = look(ad, changes as Partial<StateOptions>);
+      expect(state?.observation.status).to.be.a('string');
+      expect(state).not.to.have.property('verdict');
+    });
+
+  it('shows since when it waits once that is an hour, and until then nothing that would change its worker', () => {
+    const since = (seconds: number, more: JobAd = {}) =>
+      look({ EnteredCurrentStatus: s - seconds, ...more })?.observation.detail?.Waiting;
+    expect(since(3599)).to.equal(undefined);
+    expect(since(3600)).to.equal(`idle since ${isoSeconds(now - 3_600_000)}`);
+    expect(since(3600, { JobStatus: 2 })).to.equal(undefined);
+  });
+
+  it('failed where it was removed for that, by the reason that its ad has', () => {
+    const RemoveReason =
+      'via condor_rm (by user pilot) queueTimeLimit of 600 s is over: given up by thresher';
+    const state = stateOf(1, { JobStatus: 3, RemoveReason, LastHoldReasonCode: 13 }, now, options);
+    expect(state?.observation).to.deep.include({
+      status: 'failed',
+      nativeStatus: 'removed',
+      error: { code: 'htcondor-queue-time', message: 'queueTimeLimit of 600 s is over' },
+    });
+    expect(seen({ JobStatus: 3, RemoveReason: 'queueTimeLimit of 600 s is over' })).to.equal(
+      'cancelled removed htcondor-removed',
+    );
   });
 });
 
