@@ -19,6 +19,8 @@ end_left() {
     doomed=
     ours=' '
     for one in $2; do
+      # Where a tree of processes is its own, session 0 is whatever came from outside of it.
+      [ "${one%:*}" != 0 ] || continue
       ! stat_of "/proc/${one%:*}" || [ "$started" = "${one#*:}" ] || continue
       ours="$ours${one%:*} "
     done

@@ -65,9 +65,9 @@ read_stat() {
 }
 
 # A pid is given again, to any process of the machine. So a process is known by PID:STARTTIME: `begun PID` gives it as il_begun, and so does
-# `begun self` for the shell that calls it.
+# `begun self` for the shell that calls it. A child that ended before this look is PID:gone: no process has that time.
 begun() {
-  il_begun=0:gone
+  il_begun=$1:gone
   ! stat_of "/proc/$1" || il_begun=$il_stat_pid:$started
 }
 

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { classAdString, jobIdText, whereIs, whereJobs } from '../../src/clients/htcondor/classad.ts';
 import { attributeOf, namedBeside } from '../../src/clients/htcondor/expression-steps.ts';
-import { callable, expressionRefusal } from '../../src/clients/htcondor/expression.ts';
+import { callable, expressionRefusal, growths } from '../../src/clients/htcondor/expression.ts';
 import { submitRefusal } from '../../src/clients/htcondor/submit-commands.ts';
 import { allowedCommands } from '../../src/clients/htcondor/submit-names.ts';
 import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';
@@ -325,6 +325,61 @@ describe('the client of HTCondor', function () {
       expect(lines).to.have.length.greaterThan(others.length * given.length);
       expect(lines.filter((line) => line.length > 60)).to.deep.equal([]);
       expect(evaluated([`toupper(${list})`]).lines.some((line) => line.length > 300)).to.equal(true);
+    });
+
+    it('no call whose value changes with the key of a slot, whatever it is given', () => {
+      const { directory } = space();
+      /** What each expression gives in the ad of a running job. */
+      const values = (key: string, description: string, expressions: readonly string[]) => {
+        const file = join(directory, 'running.ad');
+        const ad = { ClaimId: key, WantOS: 'a', JobDescription: description, Owner: 'pilot' };
+        const lines = Object.entries(ad).map(([name, value]) => `${name} = ${classAdString(value)}`);
+        const stats = 'TransferInputStats = [ CedarFilesCountTotal = 1 ]';
+        writeFileSync(file, [...lines, stats, 'Numbers = { 1,2 }', '', ''].join('\n'));
+        const args = ['-ads', file, '-af:n', ...expressions];
+        const tool = join(pool.programs, 'condor_status');
+        const { stdout } = spawnSync(tool, args, { encoding: 'utf8', env: environment(), timeout: 60_000 });
+        const all = stdout
+          .trimEnd()
+          .split('\n')
+          .map((one) => one.trim());
+        expect(all).to.have.length(expressions.length);
+        return all;
+      };
+      const [whole = ''] = values('a#1', '', ['MY']);
+      // The ad is a text with the key in it, and a text that is less than the one and greater than the other tells the two apart.
+      const guess = whole.slice(0, whole.indexOf('a#1')) + 'm';
+      const bothOf = (expressions: readonly string[]) =>
+        ['a#1', 'z#1'].map((key) => values(key, guess, expressions)) as [string[], string[]];
+      expect(bothOf(['strcmp(MY, JobDescription)', 'versionLT(JobDescription, SELF)'])).to.deep.equal([
+        ['-1', 'false'],
+        ['1', 'true'],
+      ]);
+      const given = [
+        ...['"a"', '1.5', 'Owner', 'MY.Owner', 'WantOS', 'JobDescription', 'TARGET.X', '{1, 2}', 'Numbers'],
+        ...['TransferInputStats', 'MY', 'TARGET', 'SELF', 'PARENT', 'TOPLEVEL', 'ROOT', 'MY.MY', 'MY.SELF'],
+        ...['{MY, 1}', 'MY ?: 1'],
+      ];
+      const lists = given.flatMap((one) => [
+        one,
+        ...given.flatMap((other) => [`${one}, ${other}`, `${one}, ${other}, "z"`, `"<", ${one}, ${other}`]),
+      ]);
+      // HTCondor 23.9 finds a function in any spelling, and then knows versionLT in this one alone.
+      const names = [...growths.keys()]
+        .filter((name) => !/^(time|random)$/.test(name))
+        .map((name) =>
+          name.replace(/^(version)(..)$/, (_, all: string, end: string) => all + end.toUpperCase()),
+        );
+      const taken = names
+        .flatMap((name) => lists.map((one) => `${name}(${one})`))
+        .filter((one) => expressionRefusal(one) === undefined);
+      for (const name of names.filter((one) => growths.get(one.toLowerCase()) !== 'pattern'))
+        expect(
+          taken.some((one) => one.startsWith(`${name}(`)),
+          name,
+        ).to.equal(true);
+      const [before, after] = bothOf(taken);
+      expect(taken.filter((_, index) => before[index] !== after[index])).to.deep.equal([]);
     });
 
     it('only patterns that are matched at once with any text of a machine', () => {

@@ -39,7 +39,7 @@ export const namedBeside: Readonly<Record<string, readonly string[]>> = {
   RequestDisk: ['retry_request_disk'],
 };
 
-export const endlessReason = `it names itself, or as a list what is not written as a text, or it takes more than ${expressionBounds.steps} steps with the other commands that it names and those before it`;
+export const endlessReason = `it names itself, or as a list or in a comparison of texts what is not written as a text, or it takes more than ${expressionBounds.steps} steps with the other commands that it names and those before it`;
 
 /** What an expression takes, and names of its job. */
 interface Weighed {
@@ -47,9 +47,9 @@ interface Weighed {
   readonly steps: number;
   /** Attributes in lower case, each with how often its steps count. Those behind `TARGET.` are the machine's. */
   readonly names: readonly (readonly [name: string, times: number])[];
-  /** Those of `names` that a function takes apart. */
+  /** Those of `names` that a function takes apart or writes as texts. */
   readonly lists: readonly string[];
-  /** Whether a function may take it apart where it is named. */
+  /** Whether a function may take it apart, or write it as a text, where it is named. */
   readonly isList: boolean;
 }
 
@@ -73,8 +73,14 @@ function weighed(expression: string): Weighed {
     if (text === '(') {
       const growth = growths.get(call);
       times.push(growth === 'product' ? costOfMatch : 1);
-      if (growth === 'list' || growth === 'product')
-        lists.push(...listsOf(call, argumentsAt(tokens, index + 1)).lists.flatMap(named));
+      if (growth === 'list' || growth === 'product' || growth === 'comparison') {
+        const taken = listsOf(call, argumentsAt(tokens, index + 1)).lists;
+        lists.push(...taken.flatMap(named));
+        const attributes = taken
+          .flat()
+          .filter((one) => one.kind === 'word' && !/^(my|target)$/i.test(one.text));
+        if (growth === 'comparison') steps += costOfMatch * attributes.length;
+      }
     }
     if (text === ')') times.pop();
     const count = times.at(-1) ?? 1;

@@ -20,11 +20,12 @@ export const expressionBounds = {
 /**
  * How the time of a call grows; a step is about a microsecond. One or more of each kind was measured with HTCondor 23.9.
  * - `text`: with its texts, by 1.5 nanoseconds for each character, and with the elements of its lists, which count as operators;
+ * - `comparison`: with what it writes as a text first, also an ad or a list: the whole ad of a job takes milliseconds, and tells its secrets by its order;
  * - `list`: with a text that it takes apart, by a tenth of a microsecond for two characters, times its delimiters;
  * - `product`: with the product of two such texts at most; 23.9 takes 0.6 milliseconds for two of 3,200 characters;
  * - `pattern`: with the square of a text.
  */
-export type Growth = 'text' | 'list' | 'product' | 'pattern';
+export type Growth = 'text' | 'comparison' | 'list' | 'product' | 'pattern';
 
 const growing = (growth: Growth, names: readonly string[]) => names.map((name) => [name, growth] as const);
 
@@ -38,8 +39,11 @@ export const growths: ReadonlyMap<string, Growth> = new Map([
     ...['ifthenelse', 'isundefined', 'iserror', 'isstring', 'isinteger', 'isreal', 'isboolean', 'islist'],
     ...['isclassad', 'isabstime', 'isreltime', 'int', 'real', 'bool', 'floor', 'ceiling', 'round', 'pow'],
     ...['min', 'max', 'sum', 'avg', 'member', 'identicalmember', 'anycompare', 'allcompare', 'size'],
-    ...['strcmp', 'stricmp', 'time', 'interval', 'random'],
-    ...['versioncmp', 'versionlt', 'versionle', 'versiongt', 'versionge', 'versioneq', 'version_in_range'],
+    ...['time', 'interval', 'random'],
+  ]),
+  ...growing('comparison', [
+    ...['strcmp', 'stricmp', 'versioncmp', 'versionlt', 'versionle', 'versiongt', 'versionge', 'versioneq'],
+    'version_in_range',
   ]),
   ...growing('list', [
     ...['stringlistmember', 'stringlistimember', 'stringlistsize', 'stringlistsum', 'stringlistavg'],
@@ -59,7 +63,7 @@ const ofTheirOwn =
   /^(start|withinresourcelimits|isowner|preempt|suspend|continue|kill|wantvacate|wantsuspend)$/i;
 /** What a job has in texts of its payload, of a hundred thousand characters. */
 const ofPayload = /^(env|environment|args|arguments|transfer\w*)$/i;
-/** Operators that such a call or name counts as. */
+/** Operators that such a call or name counts as, and steps of an attribute that a function writes as a text: a machine's may be a list of all its slots. */
 export const costOfMatch = 50;
 /** Characters of a text that take the time of an operator, where a function takes it apart. */
 export const charactersOfStep = 32;
@@ -73,6 +77,12 @@ const ofMachines = /^(machine|name|arch|devicename|opsys\w*|cuda\w*|gpus_\w+)$/i
  * `TransferSocket` is where such a key counts.
  */
 const keepsPrivate = /^((child|paired)?claimid\w*|transferkey|transfersocket|capability)$|^_condor/i;
+/**
+ * Names that HTCondor takes for whole ads, or for expressions of the two ads that it matches: what such a name gives holds `ClaimId`, too. Source:
+ * `ClassAd::LookupInScope` (classad.cpp) and `MatchClassAd` (matchClassad.cpp) with the aliases of the schedd, HTCondor 25.14; `super` and `adcl` are older.
+ */
+const wholeAds =
+  /^(my|target|self|parent|toplevel|root|other|super|left|right|ad|[lr]ctx|adc[lr]|job|schedd|symmetricmatch|(left|right)(matches(left|right)|rankvalue))$/i;
 /** A job may set these while it runs (`condor_chirp`), to expressions that no bound was asked for. Jobs of third parties get no leave for it. */
 const setByJobs = /^chirp/i;
 /** Characters of a pattern. */
@@ -173,7 +183,7 @@ function matchRefusal([pattern = [], text = [], ...options]: readonly (readonly 
   return optionRefusal(options);
 }
 
-/** Whether what a function takes apart is written so that its length is known: what the job brings in other ways has any. */
+/** Whether what a function takes apart or writes as a text is written so that its length is known: what the job brings in other ways has any. */
 export function isList(tokens: readonly Token[]): boolean {
   return tokens.every(({ text, kind }, index) => {
     if (kind === 'text' || kind === 'number' || /^[.?:]$/.test(text)) return true;
@@ -183,8 +193,9 @@ export function isList(tokens: readonly Token[]): boolean {
   });
 }
 
-/** Those arguments of a call that it takes apart, and what stands behind them. */
+/** Those arguments of a call that it takes apart or writes as texts, and what stands behind them. */
 export function listsOf(name: string, given: readonly (readonly Token[])[]) {
+  if (growths.get(name) === 'comparison') return { lists: given, options: [] };
   const first = looking.test(name) ? 1 : 0;
   const end = growths.get(name) === 'product' ? 2 : first + 1;
   return { lists: given.slice(first, end), options: given.slice(end) };
@@ -197,14 +208,24 @@ function callRefusal(name: string, tokens: readonly Token[], start: number): str
   const given = argumentsAt(tokens, start);
   if (growth === 'pattern') return matchRefusal(given);
   const { lists, options } = listsOf(name, given);
-  return lists.every(isList)
-    ? optionRefusal(options)
-    : 'takes a list; write it as a text, as TARGET. and the name of an attribute of a machine, or as one of the attributes of docs/htcjob.md';
+  const wrong = lists.find((one) => !isList(one));
+  if (wrong === undefined) return optionRefusal(options);
+  const written = shown(wrong.map(({ text }) => text).join(' '));
+  const right =
+    'write it as a text, as TARGET. and the name of an attribute of a machine, or as one of the attributes of docs/htcjob.md';
+  return growth === 'comparison'
+    ? `takes texts of known length, and ${written} is none; ${right}, or compare it by == or =?=`
+    : `takes a list, and ${written} is none of known length; ${right}`;
 }
 
 /** `require_gpus` is evaluated with the properties of each GPU, of which one is called so. */
 function isGpuProperty(text: string, tokens: readonly Token[], index: number, ofGpus: boolean): boolean {
   return ofGpus && /^capability$/i.test(text) && tokens[index - 1]?.text !== '.';
+}
+
+function isWholeAd({ text, kind }: Token, index: number, tokens: readonly Token[]): boolean {
+  const isBeforeName = /^(my|target)$/i.test(text) && tokens[index + 1]?.text === '.';
+  return kind === 'word' && wholeAds.test(text) && !isBeforeName;
 }
 
 /** Operators, commas and calls of an expression, or the reason why it is refused. */
@@ -218,6 +239,9 @@ export function measured(expression: string, ofGpus = false): number | string {
     return tokens.startsWith("'")
       ? `it has a name in single quotes, ${shown(tokens)}; write names without, and texts in "..."`
       : `${shown(tokens)} is no part of an expression`;
+  const whole = tokens.find(isWholeAd);
+  if (whole !== undefined)
+    return `it names ${shown(whole.text)}, a whole ad; name one attribute, or MY. or TARGET. and its name`;
   const open: string[] = [];
   let operators = 0;
   for (const [index, { text, kind }] of tokens.entries()) {
@@ -226,7 +250,7 @@ export function measured(expression: string, ofGpus = false): number | string {
     if (text === '/*' || text === '//') return 'it has a comment; write none';
     const isScope = text === '.' && /^(my|target)$/i.test(before?.text ?? '');
     // TARGET.TARGET is the job again.
-    if (text === '.' && (!isScope || tokens[index - 2]?.text === '.'))
+    if (text === '.' && (!isScope || tokens[index - 2]?.text === '.' || next?.kind !== 'word'))
       return 'it has a "." behind something else than MY or TARGET; write one of the two, and one name';
     if ((kind === 'operator' && !isScope) || /^(is|isnt)$/i.test(text)) operators++;
     if (kind === 'word' && keepsPrivate.test(text) && !isGpuProperty(text, tokens, index, ofGpus))

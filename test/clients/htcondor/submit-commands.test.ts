@@ -283,7 +283,7 @@ describe('commands of a submit description that a third party writes', () => {
       'a private attribute': ['periodic_remove = _condor_PrivX == 1', /it names "_condor_PrivX"/],
       'an ad of its own': ['+WantOS = [a = 1]', /"= 1]" is no part of an expression$/],
       'an ad without values': ['+WantOS = []', /has "\[" without a number behind it/],
-      'a name in a text': ['+WantOS = self["BigMemJob"]', /has "\[" without a number behind it/],
+      'a name in a text': ['+WantOS = Owner["BigMemJob"]', /has "\[" without a number behind it/],
       'a comment': ['rank = /*"*/ strcat("a") /*"*/', /it has a comment/],
       'the rest of a line': ['rank = 1 // + 2', /it has a comment/],
       // HTCondor calls a function whose name stands in single quotes.
@@ -425,7 +425,7 @@ describe('commands of a submit description that a third party writes', () => {
       expect(Object.keys(commands)).to.deep.equal(['rank', 'periodic_hold', 'periodic_release']);
       expect(problems.map(({ line }) => line)).to.deep.equal([4, 5, 6]);
       expect(problems[0]?.message).to.equal(
-        'line 4, "request_memory": it names itself, or as a list what is not written as a text, or it takes more than 2000 steps with the other commands that it names and those before it',
+        'line 4, "request_memory": it names itself, or as a list or in a comparison of texts what is not written as a text, or it takes more than 2000 steps with the other commands that it names and those before it',
       );
     });
 
@@ -444,6 +444,75 @@ describe('commands of a submit description that a third party writes', () => {
       expect(problems.map(({ line }) => line)).to.deep.equal([2, 4, 5, 6]);
     });
 
+    const words = ['MY', 'my', 'Target', 'SELF', 'PARENT', 'TOPLEVEL', 'ROOT', 'Other', 'super'];
+    const ofMatches = ['LEFT', 'Right', 'ad', 'lCtx', 'rCtx', 'adcl', 'adcr', 'JOB', 'Schedd'];
+    const ofBoth = ['symmetricMatch', 'leftMatchesRight', 'rightMatchesLeft', 'leftRankValue'];
+    it('refuse whole ads, wherever they stand: their texts hold the key of the slot, and take milliseconds', () => {
+      const places = (word: string) => [
+        ...[word, `MY.${word}`, `TARGET.${word}`, `target . ${word}`, `.${word}`, `MY.${word}.Owner`],
+        ...[`TARGET.${word}.${word}`, `{1, ${word}}[1]`, `${word} =?= ${word}`, `(${word})`, `!${word}`],
+        ...[`${word} ?: 1`, `true ? ${word} : 1`, `${word}[0]`, `[${word} = 1]`, `[a = ${word}]`],
+        ...(word.toLowerCase() === 'my' || word.toLowerCase() === 'target' ? [] : [`${word}.Owner`]),
+        ...[`${word}.`, `${word}.(Owner)`, `${word}."Owner"`, `${word}(1)`],
+      ];
+      for (const word of [...words, ...ofMatches, ...ofBoth])
+        for (const key of ['rank', 'periodic_hold_reason', '+WantOS', 'require_gpus'])
+          for (const one of places(word))
+            expect(refused(`${key} = ${one}`), `${key} ${one}`).to.have.length(1);
+      expect(refused('periodic_hold_subcode = versioncmp(MY, JobDescription)').join(' ')).to.include(
+        'it names "MY", a whole ad;',
+      );
+      expect(refused('rank = isClassAd(self)')).to.deep.equal([
+        'line 1, "rank = isClassAd(self)": it names "self", a whole ad; name one attribute, or MY. or TARGET. and its name',
+      ]);
+      for (const one of [
+        '"MY"',
+        'MY.Owner =?= "self"',
+        'TARGET.Memory - My.RequestMemory',
+        'Parents',
+        'MyAd',
+      ])
+        expect(refused(`rank = ${one}`), one).to.deep.equal([]);
+    });
+
+    it('call no function with a whole ad, and none that writes texts with an attribute that may be an ad or a list', () => {
+      const calls = (name: string, one: string) =>
+        [one, `${one}, "a"`, `"a", ${one}`, `"a", ${one}, "a"`, `"a", "a", ${one}`].map(
+          (all) => `${name}(${all})`,
+        );
+      for (const [name, growth] of growths) {
+        for (const call of [...words, ...ofMatches, ...ofBoth].flatMap((word) => calls(name, word)))
+          expect(refused(`rank = ${call}`), call).to.have.length(1);
+        if (growth !== 'comparison') continue;
+        for (const one of [
+          ...['TransferInputStats', 'MY.TransferInputStats', 'JobDescription', 'Env', '{1, 2}', '[a = 1]'],
+          ...['WantOS ?: TransferInputStats', 'ifThenElse(true, TransferInputStats, 1)', '(Owner)', 'max(X)'],
+        ])
+          for (const call of calls(name, one)) expect(refused(`rank = ${call}`), call).to.have.length(1);
+        for (const one of [
+          '"a"',
+          '1.5',
+          'TARGET.X',
+          'WantOS',
+          'MY.ProjectName ?: "a"',
+          'Machine',
+          'OpSysVer',
+        ])
+          expect(refused(`rank = ${name}(${one}, "1")`), `${name} ${one}`).to.deep.equal([]);
+      }
+      expect(refused('rank = strcmp(Owner, "a")')).to.deep.equal([
+        'line 1, "rank = strcmp(Owner, \\"a\\")": "strcmp" takes texts of known length, and "Owner" is none; write it as a text, as TARGET. and the name of an attribute of a machine, or as one of the attributes of docs/htcjob.md, or compare it by == or =?=',
+      ]);
+      for (const value of ['TransferInputStats', '{1, 2}', 'ifThenElse(true, X, 1)', 'REQUIRED_OS'])
+        expect(
+          read(`+REQUIRED_OS = Env\n+WantOS = ${value}\nrank = strcmp(WantOS, "a")`).problems.map(
+            ({ line }) => line,
+          ),
+          value,
+        ).to.deep.equal([3]);
+      expect(read('+WantOS = "a"\nrank = strcmp(WantOS, "a")').problems).to.deep.equal([]);
+    });
+
     it('count how the time of each function grows, by what it takes', () => {
       const lists = [
         ...['stringlistmember', 'stringlistimember', 'stringlistsize', 'stringlistsum', 'stringlistavg'],
@@ -453,6 +522,19 @@ describe('commands of a submit description that a third party writes', () => {
       const patterns = ['regexp', 'regexpmember', 'stringlistregexpmember'];
       const named = (growth: Growth) =>
         [...growths].filter(([, its]) => its === growth).map(([name]) => name);
+      expect(named('comparison')).to.have.members([
+        ...[
+          'strcmp',
+          'stricmp',
+          'versioncmp',
+          'versionlt',
+          'versionle',
+          'versiongt',
+          'versionge',
+          'versioneq',
+        ],
+        'version_in_range',
+      ]);
       expect(named('list')).to.have.members(lists);
       expect(named('product')).to.have.members(products);
       expect(named('pattern')).to.have.members(patterns);
@@ -506,7 +588,14 @@ describe('commands of a submit description that a third party writes', () => {
       expect(steps([`+WantOS = ${short}`, 'rank = stringListsIntersect(TARGET.X, WantOS)'])[1]).to.deep.equal(
         [],
       );
-      expect(steps([`rank = ${times(11, 'strcmp(Env, "a")')}`])[1]).to.deep.equal([1]);
+      expect(steps([`rank = ${times(11, '(Env == "a")')}`])[1]).to.deep.equal([1]);
+      // A list of a machine may have all its slots.
+      const compared = times(30, 'strcmp(TARGET.X, TARGET.Y)');
+      expect(steps([`rank = ${compared}`])[1]).to.deep.equal([1]);
+      expect(steps([`rank = ${times(15, 'strcmp(TARGET.X, TARGET.Y)')}`])[1]).to.deep.equal([]);
+      expect(steps([`+WantOS = ${long}`, `rank = ${times(20, 'strcmp(WantOS, "a")')}`])[1]).to.deep.equal([
+        2,
+      ]);
     });
 
     it('refuse as a list an attribute that brings another one of the job', () => {
@@ -559,7 +648,7 @@ describe('commands of a submit description that a third party writes', () => {
         'request_memory = ifThenElse(MemoryUsage =!= undefined, max({MemoryUsage * 3 / 2, 2000}), 2000)',
         'request_memory = 2 GB',
         'request_disk = 20480K',
-        'requirements = TARGET.HasSingularity is true && versionGE(split_version, "1.2") || stringListIMember("a", TARGET.X)',
+        'requirements = TARGET.HasSingularity is true && versionGE(TARGET.split_version, "1.2") || stringListIMember("a", TARGET.X)',
         'requirements = stringListMember("x", TARGET.y) && stringListIMember(Name, "a,b")',
         'requirements = stringListMember(TARGET.GLIDEIN_CMSSite, DESIRED_Sites, ", ") && !stringListIMember(Machine, MY.UNDESIRED_Sites ?: "")',
         'requirements = stringListsIntersect(REQUIRED_OS, TARGET.OSes)',

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -199,6 +200,30 @@ exit 7
       expect(report['main']).to.include({ exitCode: 7, reason: 'Error' });
       expect(report['b']).to.include({ exitCode: 7, reason: 'Error' });
       expect([file('main.log'), file('b.log')]).to.deep.equal(['of the script\n', 'of b\n']);
+    });
+
+    it('a child that is gone before the look at it: its session ends, and none that came from outside of its tree of processes', () => {
+      // In such a tree, what was begun outside of it has session 0.
+      const script = `. templates/interlink/state.sh
+. templates/interlink/around.sh
+session_of() { stat_of "/proc/$1"; echo "$session"; }
+sleep 86395 &
+foreign=$!
+setsid sh -c 'sleep 86396 & echo $! >'"$1/left" &
+wait $!
+begun $!
+left=$(cat "$1/left")
+echo "$(session_of $foreign) $(($(session_of $left) == $!))"
+end_left '' "$il_begun"
+end_left '' 0:gone
+for one in $foreign $left; do
+  is=$(cut -d ' ' -f 3 "/proc/$one/stat" 2>/dev/null) && [ "$is" != Z ] && echo lives || echo ended
+done`;
+      const own = `--user --map-root-user --pid --fork --mount-proc ${shell} -c`.split(' ');
+      const { stdout, stderr } = spawnSync('unshare', [...own, script, 'sh', directory], {
+        encoding: 'utf8',
+      });
+      expect(stdout, stderr).to.equal('0 1\nlives\nended\n');
     });
 
     it('what a program on the machine left behind ends with its container', async () => {
