@@ -35,7 +35,8 @@ const asStored = {
   description: 'A HTCJob, as the API server of Kubernetes has it, but for secrets, which are hidden.',
 };
 export const HtcJobsAnswer = Type.Array(Type.Object(objectFields, asStored), {
-  description: 'Scripts are left out.',
+  description:
+    'Scripts, commands and environments are left out, and other fields of more than 16,384 characters, each value counted as 8 more.',
 });
 const HtcJobWorker = Type.Object({
   job: Type.Integer({ description: 'Number of the job.' }),

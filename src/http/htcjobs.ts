@@ -48,13 +48,16 @@ export function addHtcJobs(app: FastifyInstance, served: Served, { tails }: Shar
       );
     if (asked >= questions.atOnce)
       throw new ThresherError('log-busy', `${asked} questions about HTCJobs are under way; ask again`);
-    asked++;
-    try {
-      const deadline = { clock, what: 'the question about HTCJobs', timeoutMs: questions.timeout, signal };
-      return await withDeadline(deadline, (end) => question(jobs, end));
-    } finally {
-      asked--;
-    }
+    const deadline = { clock, what: 'the question about HTCJobs', timeoutMs: questions.timeout, signal };
+    return withDeadline(deadline, async (end) => {
+      asked++;
+      try {
+        return await question(jobs, end);
+      } finally {
+        // Only now: a question that is answered by the deadline may be under way still.
+        asked--;
+      }
+    });
   };
   const one = ({ namespace, name }: Static<typeof HtcJobParams>, signal: AbortSignal) =>
     ask(signal, (jobs, end) => jobs.one(`${namespace}/${name}`, end));
@@ -63,7 +66,7 @@ export function addHtcJobs(app: FastifyInstance, served: Served, { tails }: Shar
     '/api/htcjobs',
     {
       schema: {
-        summary: "HTCJobs of the operator's cluster, without their scripts",
+        summary: "HTCJobs of the operator's cluster, without their scripts and other long parts",
         querystring: HtcJobsQuery,
         response: { 200: HtcJobsAnswer, ...failures },
       },

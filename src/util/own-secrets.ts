@@ -275,24 +275,79 @@ const longestKey = 20_000;
 const restOfKey = /^(?:\s*(?:[A-Za-z\d+/=]{20,}|[\w.-]{20,})[ \t]*(?:\r?\n|$))+/;
 
 /** No form of a secret is without one of these: they are looked for in each fact, and the forms seldom. */
-const mayHide =
+const telltales =
   /eyJ|-----BEGIN|LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO|:\/\/|bearer|basic|auth|negotiate|ntlm|cookie|pass|pwd|secret|credential|token|key|sig|#\d{6}/i;
+
+/** Whether a text may have a secret by its form: that is soon told, and to mask it takes long. */
+export function mayHide(text: string): boolean {
+  return telltales.test(text);
+}
+
 /** Deeper ones are none of a worker or resource, and would be too many calls. */
 const deepest = 50;
+/** Characters of facts that are looked at in one piece, unless one text has more. */
+const mostInPiece = 10_000;
+/** What a text or any other value costs however short it is, in characters: the call. */
+export const perText = 100;
+
+/** The same for the facts of a worker, which change often: by the forms of tokens and keys, and by our own values. */
+export function factsFromOutside(value: unknown): unknown {
+  const pieces = factsInPieces(value, (text) => (mayHide(text) ? fromOutside(text) : withoutOwn(text)));
+  let piece = pieces.next();
+  while (piece.done !== true) piece = pieces.next();
+  return piece.value;
+}
 
 /**
- * The same for the facts of a worker, which change often, or for a resource: by the forms of tokens and keys, and by our own values.
- * @param show a text that may have a secret of others
+ * The same for a resource, which a user may fill with a hundred thousand texts.
+ * @param show how a text of it is shown; the names of its values are without our own
+ * @param giveWay of `givingWay`: between two pieces others have their turn
+ * @throws what `signal` says once it aborts: nobody waits for the rest
  */
-export function factsFromOutside(value: unknown, show = fromOutside, depth = 0): unknown {
-  if (typeof value === 'string') return mayHide.test(value) ? show(value) : withoutOwn(value);
+export async function factsInTurns(
+  value: unknown,
+  show: (text: string) => string,
+  giveWay: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const pieces = factsInPieces(value, show);
+  for (;;) {
+    signal.throwIfAborted();
+    const piece = pieces.next();
+    if (piece.done === true) return piece.value;
+    await giveWay();
+  }
+}
+
+/** Comes back between two pieces. */
+function* factsInPieces(
+  value: unknown,
+  show: (text: string) => string,
+  piece = { characters: 0 },
+  depth = 0,
+): Generator<undefined, unknown, undefined> {
+  const isFull = (text: string) => {
+    const cost = Math.max(text.length, perText);
+    const full = piece.characters > 0 && piece.characters + cost > mostInPiece;
+    piece.characters = full ? cost : piece.characters + cost;
+    return full;
+  };
+  if (isFull(typeof value === 'string' ? value : '')) yield;
+  if (typeof value === 'string') return show(value);
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= deepest) return hidden;
-  if (saysItself(value)) return factsFromOutside(value.toJSON(), show, depth + 1);
-  if (Array.isArray(value)) return value.map((one) => factsFromOutside(one, show, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [withoutOwn(key), factsFromOutside(inner, show, depth + 1)]),
-  );
+  if (saysItself(value)) return yield* factsInPieces(value.toJSON(), show, piece, depth + 1);
+  if (Array.isArray(value)) {
+    const all: unknown[] = [];
+    for (const one of value) all.push(yield* factsInPieces(one, show, piece, depth + 1));
+    return all;
+  }
+  const all: [string, unknown][] = [];
+  for (const [key, inner] of Object.entries(value)) {
+    if (isFull(key)) yield;
+    all.push([withoutOwn(key), yield* factsInPieces(inner, show, piece, depth + 1)]);
+  }
+  return Object.fromEntries(all);
 }
 
 /** Characters that `WithoutOwn` keeps: above what the words of one Pod have. */

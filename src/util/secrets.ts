@@ -128,7 +128,12 @@ const entry = new RegExp(
 /** The same as YAML and Go have it. */
 const plainEntry = /\b(?:name|key):[ \t]*(["']?)([\w.-]+)\1,?\s+value:[ \t]*/gi;
 const element = /(<([\w.:-]+)(?:\s[^<>]*)?>)([^<>]+)(?=<\/|$)/g;
-const option = new RegExp(String.raw`(?<![\w-])(--?)([A-Za-z][\w-]*)(\s+|=)(?!-)(${word})`, 'g');
+/**
+ * What begins with "-" behind an option is the next one, and no value: a token in base64 may begin so, too, which is long and not of words alone.
+ */
+const nextOption = String.raw`-(?:[^\s"';,&]{0,14}(?![^\s"';,&])|-?[A-Za-z]{1,15}\d?(?:[-_][A-Za-z]{1,15}\d?)*(?![\w.~+/%-]))`;
+const beginsOption = new RegExp(`^${nextOption}`);
+const option = new RegExp(String.raw`(?<![\w-])(--?)([A-Za-z][\w-]*)(\s+|=)(?!${nextOption})(${word})`, 'g');
 /** `NAME=value` as shells have it, and `NAME = value` as submit descriptions and settings have it. */
 const assignment = /(?<![\w.-])([\w.-]+)([ \t]*)(?<![=!<>?])=(?![=?!])([ \t]*)/g;
 /** The same in an address that is part of another one. */
@@ -249,7 +254,7 @@ export function isSecret(name: string, value: string): boolean {
 /** `["--password", "x"]`: the option that an item of a command line is the value of. */
 function optionBefore(items: readonly unknown[], at: number): string {
   const [before, item] = [items[at - 1], items[at]];
-  if (typeof before !== 'string' || typeof item !== 'string' || item.startsWith('-')) return '';
+  if (typeof before !== 'string' || typeof item !== 'string' || beginsOption.test(item)) return '';
   return /^--?([A-Za-z][\w-]*)$/.exec(before)?.[1] ?? '';
 }
 

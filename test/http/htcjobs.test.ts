@@ -119,6 +119,29 @@ describe('HTCJobs by HTTP', () => {
     expect(body).to.contain('its settings have no sources.htcjob');
   });
 
+  it('are asked about four times at once, also by questions that go on behind their deadline', async () => {
+    const ends: (() => void)[] = [];
+    const lists = () =>
+      new Promise<never[]>((resolve) =>
+        ends.push(() => {
+          resolve([]);
+        }),
+      );
+    served.htcJobs = { ...served.htcJobs!, list: lists };
+    const asked = Array.from({ length: 4 }, () => get(''));
+    await until('all four are under way', () => ends.length === 4);
+    await served.clock.advance(10_000);
+    expect((await Promise.all(asked)).map(({ statusCode }) => statusCode)).to.deep.equal([
+      504, 504, 504, 504,
+    ]);
+    expect((await get('')).json()).to.deep.include({ code: 'log-busy' });
+    for (const end of ends.splice(0)) end();
+    const again = get('');
+    await until('another is under way', () => ends.length === 1);
+    ends[0]?.();
+    expect((await again).statusCode).to.equal(200);
+  });
+
   it('need the token of the server', async () => {
     await app.close();
     const read = { token: async () => 'the token of readers' };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { hidden, maskText, whySecret, withoutSecrets } from '../../src/util/secrets.ts';
+import { hidden, maskText, secretArguments, whySecret, withoutSecrets } from '../../src/util/secrets.ts';
 
 describe('secrets in a worker as it is shown', () => {
   for (const [what, text, shown] of [
@@ -41,6 +41,8 @@ describe('secrets in a worker as it is shown', () => {
     ['an option', 'run --password hunter7 --site A', 'run --password (hidden) --site A'],
     ['an option with an equals sign', 'run --api-token=hunter7 A', 'run --api-token=(hidden) A'],
     ['an option in quotes', "run -password 'hunter 7' A", 'run -password (hidden) A'],
+    ['an option whose value begins as one', 'run --token -aB3_dEf6hIjKlMn A', 'run --token (hidden) A'],
+    ['an option whose value has no digits', 'run --token -abcdefghijklmnop A', 'run --token (hidden) A'],
     ['a header', 'curl -H "Authorization: Bearer abc" x', 'curl -H "Authorization: Bearer (hidden)" x'],
     ['a header of its own', "curl -H 'X-Api-Key: abc' x", "curl -H 'X-Api-Key: (hidden)' x"],
     ['a basic authorization', 'Authorization: basic dTpw', 'Authorization: basic (hidden)'],
@@ -210,6 +212,26 @@ describe('secrets in a worker as it is shown', () => {
       expect(whySecret('IMAGE', value)).to.equal(undefined);
     expect(maskText('token: abcdefgh1')).to.equal('token: (hidden)');
     expect(whySecret('IMAGE', 'x?token=abcdefgh1')).to.equal('holds a secret beside its name');
+  });
+
+  it('an option behind an option is shown, however long its name is, with its value', () => {
+    for (const said of [
+      ...[
+        'run --password --verbose A',
+        'run --token -x A',
+        'run --password -h',
+        'run --token -',
+        '--token --',
+      ],
+      'run --password --enable-long-names=always --keep_all_of_the_files2 A',
+    ]) {
+      expect(maskText(said)).to.equal(said);
+      expect(withoutSecrets('args', said.split(' '))).to.deep.equal(said.split(' '));
+      expect(secretArguments(said.split(' '))).to.deep.equal([]);
+    }
+    const token = '-aB3_dEf6hIjKlMn';
+    expect(withoutSecrets('args', ['--token', token])).to.deep.equal(['--token', hidden]);
+    expect(secretArguments(['--token', token])).to.deep.equal([token]);
   });
 
   it('a secret in a list of arguments is hidden behind its option', () => {

@@ -3,9 +3,17 @@ import { isKubernetesError } from '../kubernetes/errors.ts';
 import type { KubernetesObject } from '../kubernetes/objects.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { check } from '../../util/schema.ts';
-import { type Clock, nextTurn } from '../../util/clock.ts';
+import { type Clock, givingWay, nextTurn } from '../../util/clock.ts';
 import { beginningFromOutside } from '../../util/beginning.ts';
-import { factsFromOutside, holdsOwn, withoutOwn } from '../../util/own-secrets.ts';
+import {
+  beginningWithoutOwn,
+  factsInTurns,
+  holdsOwn,
+  mayHide,
+  perText,
+  withoutOwn,
+} from '../../util/own-secrets.ts';
+import { sizeOf } from '../../util/json.ts';
 import { maskText } from '../../util/secrets.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import { clientOf } from './client.ts';
@@ -55,6 +63,7 @@ const longestWord = 128;
 /** Reads the HTCJobs of the operator's cluster with its login, beside the daemon. */
 export class HtcJobReader {
   readonly #client: ReturnType<typeof clientOf>;
+  readonly #clock: Clock;
   readonly #options: Options;
 
   /** @param written `sources.htcjob` of the settings. @throws ThresherError `wrong-type` for a mistake in it */
@@ -66,23 +75,40 @@ export class HtcJobReader {
         `sources.htcjob of the settings: ${checked.problems.map(({ message }) => message).join('; ')}`,
       );
     this.#options = checked.value;
+    this.#clock = parts.clock;
     this.#client = clientOf(this.#options, { ...parts, userAgent: 'thresher' });
   }
 
-  /** As they are shown, without those that have our login in their names: the client takes no answer about one of these. */
+  /**
+   * As they are shown, without their long parts, and without those that have our login in their names: the client takes no answer about one of
+   * these.
+   */
   async list(namespace: string | undefined, signal: AbortSignal): Promise<readonly HtcJob[]> {
-    const stored = await this.listStored(namespace, signal);
-    return shownOf(stored.filter(({ metadata: { name, uid } }) => !holdsOwn(`${name} ${uid}`)));
+    const all: HtcJob[] = [];
+    for (const job of await this.#list(namespace, signal, withoutLongParts)) {
+      const { name, uid } = job.metadata;
+      if (holdsOwn(`${name} ${uid}`)) continue;
+      all.push(await this.#shown(job, signal));
+      await nextTurn();
+    }
+    return all;
   }
 
-  /** As the server has them: for what is written back. */
-  async listStored(namespace: string | undefined, signal: AbortSignal): Promise<readonly HtcJob[]> {
+  /** As the server has them, without their scripts: for what is written back. */
+  listStored(namespace: string | undefined, signal: AbortSignal): Promise<readonly HtcJob[]> {
+    return this.#list(namespace, signal, withoutSource);
+  }
+
+  async #list(
+    namespace: string | undefined,
+    signal: AbortSignal,
+    kept: (job: HtcJob) => HtcJob,
+  ): Promise<readonly HtcJob[]> {
     const { namespaces } = this.#options;
     const wanted = namespace === undefined ? (namespaces.length > 0 ? namespaces : [undefined]) : [namespace];
     const found = await Promise.all(
       [...new Set(wanted)].map((one) => {
-        const record = (object: KubernetesObject) =>
-          isNamed(object) ? withoutSource(counting(object)) : undefined;
+        const record = (object: KubernetesObject) => (isNamed(object) ? kept(counting(object)) : undefined);
         return this.#client.list(collectionPath(htcJobs, one), { signal }, record);
       }),
     );
@@ -91,7 +117,7 @@ export class HtcJobReader {
 
   /** As it is shown. See `oneStored`. */
   async one(name: string, signal: AbortSignal): Promise<HtcJob> {
-    return shown(await this.oneStored(name, signal));
+    return this.#shown(await this.oneStored(name, signal), signal);
   }
 
   /**
@@ -150,6 +176,23 @@ export class HtcJobReader {
     return this.#client.close();
   }
 
+  /** Who may write a HTCJob, or a proxy before the server, may have our login in it. The names stay, by which it is asked for again. */
+  async #shown(job: HtcJob, signal: AbortSignal): Promise<HtcJob> {
+    let left = mostMasked;
+    const show = (text: string) => {
+      const isLong = text.length > longestText;
+      const said = isLong ? `${beginningWithoutOwn(text, longestText)}...` : withoutOwn(text);
+      const first = said.slice(0, left);
+      if (first === '' || !mayHide(first)) return said;
+      left = Math.max(0, left - Math.max(first.length, perText));
+      return maskText(first) + said.slice(first.length);
+    };
+    const giveWay = givingWay(this.#clock, shortTurn);
+    const { metadata, ...others } = (await factsInTurns(job, show, giveWay, signal)) as HtcJob;
+    const { name, namespace, uid } = job.metadata;
+    return { ...others, metadata: { ...metadata, name, namespace, uid } };
+  }
+
   async #get(namespace: string, name: string, signal: AbortSignal): Promise<readonly HtcJob[]> {
     try {
       return [counting((await this.#client.get(objectPath(htcJobs, namespace, name), { signal })) as HtcJob)];
@@ -173,29 +216,12 @@ function counting({ status: written, ...others }: HtcJob): HtcJob {
 
 /** Characters of a resource in which secrets of others are looked for by their form: more of them would hold up the daemon. Ours are looked for in all. */
 const mostMasked = 100_000;
-
-/** Who may write a HTCJob, or a proxy before the server, may have our login in it. The names stay, by which it is asked for again. */
-function shown(job: HtcJob): HtcJob {
-  let left = mostMasked;
-  const show = (text: string) => {
-    const said = withoutOwn(text);
-    const [first, rest] = [said.slice(0, left), said.slice(left)];
-    left -= first.length;
-    return maskText(first) + rest;
-  };
-  const { metadata, ...others } = factsFromOutside(job, show) as HtcJob;
-  const { name, namespace, uid } = job.metadata;
-  return { ...others, metadata: { ...metadata, name, namespace, uid } };
-}
-
-async function shownOf(jobs: readonly HtcJob[]): Promise<readonly HtcJob[]> {
-  const all: HtcJob[] = [];
-  for (const job of jobs) {
-    all.push(shown(job));
-    await nextTurn();
-  }
-  return all;
-}
+/** Characters of a text that are shown: it is looked at in one piece. */
+const longestText = 256 * 1024;
+/** ms of work on one resource after which others have their turn: one text may take some 20 more. */
+const shortTurn = 5;
+/** Characters of a field that a list shows, about: a user may fill 1.5 MB of each HTCJob, and a list has all of them. */
+const longestListed = 16 * 1024;
 
 /** kubectl keeps the script a second time, in an annotation. */
 function withoutSource(job: HtcJob): HtcJob {
@@ -203,4 +229,24 @@ function withoutSource(job: HtcJob): HtcJob {
   // An older schema may have let one through without any.
   const spec = job.spec as HtcJobSpec | null | undefined;
   return { ...job, metadata, ...(spec && { spec: { ...spec, script: { ...spec.script, source: '' } } }) };
+}
+
+/** Nor with its command and environment, nor any other field that is long. */
+function withoutLongParts(job: HtcJob): HtcJob {
+  const { metadata, spec, status, ...others } = withoutSource(job);
+  const short = (fields: object) =>
+    Object.fromEntries(
+      Object.entries(fields).filter(
+        ([, value]) => value !== undefined && sizeOf(value, longestListed) <= longestListed,
+      ),
+    );
+  const shortSpec = (fields: HtcJobSpec) =>
+    short({ ...fields, env: undefined, script: { ...fields.script, command: '' } });
+  return {
+    ...short(others),
+    metadata: short(metadata),
+    // An older schema may have let one through without any.
+    ...((spec as HtcJobSpec | null | undefined) && { spec: shortSpec(spec) }),
+    ...(status && { status: short(status) }),
+  } as HtcJob;
 }

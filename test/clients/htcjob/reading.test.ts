@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import { HtcJobReader } from '../../../src/clients/htcjob/reading.ts';
-import { nextTurn, systemClock } from '../../../src/util/clock.ts';
+import type { HtcJob } from '../../../src/clients/htcjob/resource.ts';
+import { type Clock, nextTurn, systemClock } from '../../../src/util/clock.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
 import { kubeconfig, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { files } from '../../support/operator-files.ts';
 import { json, startScriptedServer } from '../../support/scripted-server.ts';
-import { charactersLookedAt } from '../../support/masked-characters.ts';
+import { charactersLookedAt, mostMaskedInATurn } from '../../support/masked-characters.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 describe('a list of HTCJobs beside the daemon', () => {
@@ -81,12 +82,13 @@ describe('a list of HTCJobs beside the daemon', () => {
 
     async function withReader(
       read: (reader: HtcJobReader, server: Awaited<ReturnType<typeof startScriptedServer>>) => Promise<void>,
+      clock: Clock = systemClock,
     ) {
       const server = await startScriptedServer();
       const configDir = temporaryDirectory();
       const access = kubeconfig({ server: server.url }, { token });
       const options = { k8s_config_file: writeKubeconfig(access, configDir) };
-      const reader = new HtcJobReader(options, { clock: systemClock, random: () => 0.5, files, configDir });
+      const reader = new HtcJobReader(options, { clock, random: () => 0.5, files, configDir });
       try {
         await read(reader, server);
       } finally {
@@ -189,5 +191,80 @@ describe('a list of HTCJobs beside the daemon', () => {
         const { metadata } = await reader.one('default/long', signal);
         expect(JSON.stringify(metadata)).to.have.length.greaterThan(100_000).and.not.include('hunter5');
       }));
+
+    it('one that is a hundred thousand texts is looked at in turns, and for the forms of secrets in the first thousand texts alone', async () => {
+      const command = Array.from({ length: 99_900 }, (_, at) => `token=${at}`);
+      let shown: HtcJob | undefined;
+      let all = 0;
+      const most = await mostMaskedInATurn((clock) =>
+        withReader(async (reader, server) => {
+          server.next(json(200, { ...item, spec: { ...job.spec, script: { ...job.spec.script, command } } }));
+          const before = clock.monotonic();
+          shown = await reader.one('default/zero', new AbortController().signal);
+          // In 100 characters.
+          all = 100 * (clock.monotonic() - before);
+        }, clock),
+      );
+      expect(most).to.be.within(1, 2000);
+      expect(all).to.be.within(1, 12_000);
+      const list = shown?.spec.script.command ?? [];
+      expect([list.length, list[0], list.at(-1)]).to.deep.equal([99_900, 'token=(hidden)', 'token=99899']);
+    });
+
+    it('is shown with as much of its script as is looked at in a turn', () =>
+      withReader(async (reader, server) => {
+        const source = 'echo a word\n'.repeat(100_000);
+        server.next(json(200, { ...item, spec: { ...job.spec, script: { ...job.spec.script, source } } }));
+        const looked = await charactersLookedAt(async () => {
+          const { spec } = await reader.one('default/zero', new AbortController().signal);
+          expect(spec.script.source).to.have.length.within(250_000, 270_000);
+          expect(spec.script.source.endsWith('...')).to.equal(true);
+        });
+        // Each character is read once before.
+        expect(looked).to.be.lessThan(source.length / 4 + 300_000);
+      }));
+
+    it('have no command, environment and long field in a list', () =>
+      withReader(async (reader, server) => {
+        const env = [{ name: 'A', value: 'b' }];
+        const htcopts = '+A = 1\n'.repeat(5000);
+        const jobid = Array.from({ length: 5000 }, (_, at) => `1.${at}`);
+        const large = htcJob({ env, htcopts, queue: 5000, queueName: 'Q' });
+        const items = [{ ...large, status: { active: 5000, jobid } }];
+        server.next(json(200, { metadata: { resourceVersion: '1' }, items }));
+        const [listed] = await reader.list(undefined, new AbortController().signal);
+        const script = { ...large.spec.script, command: '', source: '' };
+        expect(listed?.spec).to.deep.equal({ name: 'zero', script, queue: 5000, queueName: 'Q' });
+        expect(listed?.status).to.deep.equal({ active: 5000 });
+      }));
+
+    for (const [what, read] of [
+      ['a list', (reader: HtcJobReader, signal: AbortSignal) => reader.list(undefined, signal)],
+      ['one', (reader: HtcJobReader, signal: AbortSignal) => reader.one('default/n1', signal)],
+    ] as const)
+      it(`are looked at no further once nobody waits for them, in ${what}`, () =>
+        mostMaskedInATurn((clock) =>
+          withReader(async (reader, server) => {
+            const command = Array.from({ length: 1000 }, (_, at) => `token=${at} and words`);
+            const message = 'token=1 '.repeat(50);
+            const items = Array.from({ length: 100 }, (_, at) => ({
+              ...htcJob({ script: { image: 'centos', command, source: '' } }, `n${at}`),
+              status: { conditions: [{ ...condition, message }] },
+            }));
+            const list = { metadata: { resourceVersion: '1' }, items };
+            server.next(json(200, what === 'one' ? items[1] : list));
+            const stop = new AbortController();
+            const begun = clock.monotonic();
+            const asked = read(reader, stop.signal).then(
+              () => 'shown',
+              (error: unknown) => String(error),
+            );
+            while (clock.monotonic() === begun) await nextTurn();
+            stop.abort(new Error('nobody waits'));
+            expect(await asked).to.equal('Error: nobody waits');
+            // All of it has 20,000 characters and more.
+            expect(100 * (clock.monotonic() - begun)).to.be.lessThan(6000);
+          }, clock),
+        ));
   });
 });
