@@ -3,7 +3,7 @@ import type { Found, Log, Sweeper } from '../../plugins/contracts/index.ts';
 import type { Orphan } from '../../store/orphans.ts';
 import type { Fate } from '../../store/workers.ts';
 import { isFinal } from '../../worker/status.ts';
-import type { Worker } from '../../worker/worker.ts';
+import type { Handle, Worker } from '../../worker/worker.ts';
 import type { Connection } from '../observation/connection.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import { observationChange } from '../ledger/outcomes.ts';
@@ -66,6 +66,8 @@ export function judge(
 
 interface Judged {
   readonly found: Found;
+  /** By which it was judged. */
+  readonly row?: Fate | undefined;
   readonly verdict: Verdict;
 }
 
@@ -132,11 +134,11 @@ export class ReconcilerAgent {
   }
 
   /** The orphans of the last listing, freshly listed, for their removal: those without doubt. */
-  async orphans(): Promise<readonly { found: Found; why: string }[]> {
+  async orphans(): Promise<readonly { found: Found; row?: Fate | undefined; why: string }[]> {
     return this.#withHomes(async (homes) =>
-      (await this.#judgeAll(homes)).flatMap(({ found, verdict }) => {
+      (await this.#judgeAll(homes)).flatMap(({ found, row, verdict }) => {
         const isSure = verdict.kind === 'orphan' && verdict.doubtful !== true;
-        return isSure ? [{ found, why: verdict.why }] : [];
+        return isSure ? [{ found, row, why: verdict.why }] : [];
       }),
     );
   }
@@ -144,7 +146,14 @@ export class ReconcilerAgent {
   /** @returns how many orphans are gone. */
   async removeOrphans(): Promise<number> {
     let removed = 0;
-    for (const { found, why } of await this.orphans()) {
+    const handles = new Map<number, Handle>();
+    for (const { found, row, why } of await this.orphans()) {
+      // The removals before this one may have taken long.
+      if (await this.#isOfWorker(found, row, handles)) {
+        const facts = { place: found.place, why: 'it belongs to a worker by now' };
+        this.#parts.log.info('orphan not removed', facts);
+        continue;
+      }
       const what = `removal of orphan ${found.place}`;
       const outcome = await this.#parts.calls.call(what, (signal) =>
         this.#sweeper.removeOrphan(found, signal),
@@ -154,6 +163,30 @@ export class ReconcilerAgent {
     }
     await this.#withHomes((homes) => this.#reconcile(homes));
     return removed;
+  }
+
+  /**
+   * Whether a row says something else of an orphan than when it was judged, or a living worker has its handle.
+   * @param handles of living workers, as far as they are known; takes up the others
+   */
+  async #isOfWorker(
+    { identity, handle }: Found,
+    row: Fate | undefined,
+    handles: Map<number, Handle>,
+  ): Promise<boolean> {
+    const { store, ledger } = this.#parts;
+    if (identity !== undefined) {
+      const now = (await this.#stored(store.workers.fates([identity.workerId]))).get(identity.workerId);
+      if (now?.status !== row?.status || now?.swept !== row?.swept) return true;
+    }
+    const living = new Set([...ledger.live.on(this.#connection.name)].map(({ workerId }) => workerId));
+    const unknown = [...living].filter((workerId) => !handles.has(workerId));
+    for (const record of unknown.length === 0 ? [] : await this.#stored(store.workers.byIds(unknown)))
+      if (record.handle !== undefined) handles.set(record.workerId, record.handle);
+    const called = Object.entries(handle);
+    return handles
+      .entries()
+      .some(([workerId, own]) => living.has(workerId) && called.every(([key, value]) => own[key] === value));
   }
 
   async #withHomes<T>(pass: (homes: PassHomes) => Promise<T>): Promise<T> {
@@ -197,9 +230,10 @@ export class ReconcilerAgent {
     ]);
     const judgeOne = (found: Found): Judged => {
       const beaten = outdone.get(found.place);
-      if (beaten !== undefined) return { found, verdict: { kind: 'orphan', ...beaten } };
+      const row = rowOf(found);
+      if (beaten !== undefined) return { found, row, verdict: { kind: 'orphan', ...beaten } };
       const configOf = (queue: string) => configs.get(queue);
-      return { found, verdict: judge(found, rowOf(found), this.#connection.name, configOf, factoryId) };
+      return { found, row, verdict: judge(found, row, this.#connection.name, configOf, factoryId) };
     };
     this.#lookForAnother(first.map((found) => ({ found, hasRow: rowOf(found) !== undefined })));
     const judged = first.map(judgeOne);

@@ -17,6 +17,8 @@ export interface Found {
   /** How an operator finds it there: a directory, namespace/name, cluster.proc. */
   readonly place: string;
   readonly handle: Handle;
+  /** What tells it from another object that has its place and handle at another time. Absent where the handle says it, or nothing does. */
+  readonly stamp?: string;
   /** The worker that its mark names; without it, thresher can only list it as an orphan. */
   readonly identity?: {
     readonly workerId: number;
@@ -58,6 +60,6 @@ export interface Sweeper {
    * @param isAlive of which workers the row is alive: of these nothing counts but that they are there.
    */
   list(signal: AbortSignal, isAlive?: (workerId: number) => boolean): Promise<readonly Found[]>;
-  /** Removes an orphan that `list` showed, whether or not it has an identity. */
+  /** Removes an orphan that `list` showed, whether or not it has an identity, and nothing that has its place by now. */
   removeOrphan(found: Found, signal: AbortSignal): Promise<GoneOutcome>;
 }

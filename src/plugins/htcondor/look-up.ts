@@ -24,6 +24,18 @@ export const followed: readonly string[] = [
 /** Workers or jobs of one query: an argument has its longest. */
 const atOnce = 500;
 
+/**
+ * These jobs, and none that has the number of one of them in another queue: the schedd itself compares when they were submitted, where that is
+ * known, at the moment in which it acts.
+ */
+export function whereSame(jobs: readonly Pick<Job, 'id' | 'queuedAt'>[]): string {
+  const terms = [...Map.groupBy(jobs, ({ queuedAt }) => queuedAt)].map(([queuedAt, some]) => {
+    const these = whereJobs(some.map(({ id }) => id));
+    return queuedAt === undefined ? these : `((${these}) && QDate == ${queuedAt})`;
+  });
+  return terms.length === 0 ? 'false' : terms.join(' || ');
+}
+
 /** So many as one argument can name. */
 export function portions<T>(all: readonly T[]): T[][] {
   return Array.from({ length: Math.ceil(all.length / atOnce) }, (_, at) =>
@@ -221,11 +233,22 @@ async function withWorkers(
       if (workerId !== undefined && (ids.has(workerId) || confirmed.has(id))) workers.set(id, workerId);
     }
   }
-  return jobs.map((job) => {
+  return jobs.flatMap((job) => {
     const id = jobIdText(job.id);
     // The mark of another worker says more than a number.
-    return { ...job, workerId: job.workerId ?? workers.get(id) ?? confirmed.get(id) };
+    const marked = job.workerId ?? workers.get(id);
+    return marked === undefined && isLater(schedd, job)
+      ? []
+      : [{ ...job, workerId: marked ?? confirmed.get(id) }];
   });
+}
+
+/** Whether the look before saw another job by this number: a schedd whose queue is restored gives numbers again. */
+function isLater({ fresh, jobs }: HTCondorSchedd, { id, queuedAt }: Job): boolean {
+  const name = jobIdText(id);
+  // Until it was seen, when it was submitted is told by the clock of this machine.
+  const before = fresh.has(name) ? undefined : jobs.living?.get(name)?.queuedAt;
+  return before !== undefined && queuedAt !== undefined && before !== queuedAt;
 }
 
 export interface LookedUp {

@@ -27,6 +27,7 @@ import {
   portions,
   sparing,
   wasNeverWhole,
+  whereSame,
 } from './look-up.ts';
 import { type Job, jobOf, marks } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
@@ -146,29 +147,23 @@ export class HTCondorMonitor implements Monitor {
       const started = await schedd.jobQueue.started(signal);
       const history = this.#options.useCondorHistory;
       const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history });
+      // Also of what is in the queue: in another one the numbers of workers are those of other jobs.
+      await schedd.jobQueue.require(started, signal);
       const absent: Worker[] = [];
-      /** By the history or the log: a job of theirs may live in the queue that the schedd had before. */
-      const notInQueue = new Map<number, CheckResult>();
       for (const worker of workers) {
         await giveWay();
         const { workerId } = worker;
-        const found = jobOfWorker(worker, jobs.get(workerId));
-        const job = found ?? this.#ends.of(worker);
+        const job = jobOfWorker(worker, jobs.get(workerId)) ?? this.#ends.of(worker);
         const observation = job && this.#stateOf({ ...job, workerId })?.observation;
         const error = unsaid.get(workerId);
         if (job !== undefined && observation !== undefined)
-          (found?.queued === true ? results : notInQueue).set(workerId, {
-            kind: 'observed',
-            observation: this.#judged(job, observation),
-          });
+          results.set(workerId, { kind: 'observed', observation: this.#judged(job, observation) });
         else if (job !== undefined) results.set(workerId, { kind: 'unknown', error: silent(job) });
         else if (error !== undefined) results.set(workerId, { kind: 'unknown', error });
         // Its end may stand in what is still to be read.
         else if (this.#isCatchingUp) results.set(workerId, { kind: 'unknown', error: unheard });
         else absent.push(worker);
       }
-      if (absent.length + notInQueue.size > 0) await schedd.jobQueue.require(started, signal);
-      for (const [workerId, result] of notInQueue) results.set(workerId, result);
       for (const { workerId, queue, configId } of absent)
         if (options(queue, configId).cancelUnknown)
           results.set(workerId, { kind: 'observed', observation: this.#cancelled(workerId) });
@@ -396,7 +391,7 @@ export class HTCondorMonitor implements Monitor {
     try {
       for (const [reason, jobs] of Map.groupBy(again, (job) => removalReasonOf(job, 'removed before')))
         for (const some of portions(jobs)) {
-          const constraint = `${schedd.mine} && JobStatus == 5 && LastJobStatus == 3 && (${whereJobs(some.map(({ id }) => id))})`;
+          const constraint = `${schedd.mine} && JobStatus == 5 && LastJobStatus == 3 && (${whereSame(some)})`;
           await schedd.removals.remove(some, daemon.clock.monotonic(), () =>
             schedd.client.act('remove', constraint, reason, signal),
           );
@@ -489,7 +484,7 @@ export class HTCondorMonitor implements Monitor {
     const left: Job[] = [];
     for (const [isDue, alike] of Map.groupBy(givenUp, (one) => one.isDue))
       for (const some of portions(alike)) {
-        const these = whereJobs(some.map(({ job }) => job.id));
+        const these = whereSame(some.map(({ job }) => job));
         const constraint = `${schedd.mine} && ${isDue} && (${these})`;
         const reason = some[0]?.reason ?? '';
         const { succeeded } = await schedd.client.act('remove', constraint, reason, signal);

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { type JobId, jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
+import { jobIdText, parseJobId, whereJobs } from '../../clients/htcondor/classad.ts';
 import { HTCondorError } from '../../clients/htcondor/errors.ts';
 import { beginningFromOutside } from '../../util/beginning.ts';
 import { eachGivingWay, givingWay } from '../../util/clock.ts';
@@ -8,7 +8,7 @@ import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
 import type { HTCondorSchedd } from './schedd.ts';
-import { disputed, followed, inQueue, isHalf, queuedOf, wasNeverWhole } from './look-up.ts';
+import { disputed, followed, inQueue, isHalf, queuedOf, wasNeverWhole, whereSame } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
 import type { OptionsOf } from './monitor.ts';
 import { SpooledOutputs } from './output/spooled.ts';
@@ -31,7 +31,7 @@ const atOnce = 500;
 
 const removalAttributes: readonly string[] = [
   ...['ClusterId', 'ProcId', 'JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'HoldReason'],
-  marks.worker,
+  ...['QDate', marks.worker],
 ];
 
 const [removed, completed] = [3, 4];
@@ -39,6 +39,19 @@ const [removed, completed] = [3, 4];
 /** The sweeper waits for an end that comes by itself; one that an operator has to see to is a failure. */
 function keptOr(reason: WorkerError): GoneOutcome {
   return reason.code === 'late-creation' ? { kind: 'pending', reason } : { kind: 'failed', error: reason };
+}
+
+/** When a job was submitted, and the worker that its mark names: by these it is the one that was listed. Undefined where that is not known. */
+function stampOf({ queuedAt, workerId }: Job): string | undefined {
+  return queuedAt === undefined ? undefined : `${queuedAt} ${workerId ?? 'no worker'}`;
+}
+
+/** @throws HTCondorError where it cannot be said whether this job, which has the number of an orphan, is that one */
+function isListed(job: Job, stamp: string | undefined): boolean {
+  const now = stampOf(job);
+  if (now !== undefined && stamp !== undefined) return now === stamp;
+  const message = `job ${jobIdText(job.id)} has no QDate that is a number, so it cannot be said whether it is the orphan that was listed: see what it is, and remove it with condor_rm`;
+  throw new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
 }
 
 /** Removes jobs many at once by their marks, and says gone when the queue has them no more. */
@@ -111,7 +124,10 @@ export class HTCondorSweeper implements Sweeper {
   ): Promise<readonly Found[]> {
     const { schedd, daemon, options } = this.#parts;
     await schedd.submits.endEarlier(signal);
+    const started = await schedd.jobQueue.started(signal);
     const all = await inQueue(schedd, 'true', signal, [...followed, marks.identity]);
+    // The jobs of another queue are no orphans, and the workers of this one are not missing.
+    await schedd.jobQueue.require(started, signal);
     // A removed job may run until it has left the queue. It is left out where it is no worker's, or where nothing of it runs: nothing is left to do then.
     const mayRun = (job: Job) => {
       const id = jobIdText(job.id);
@@ -138,29 +154,36 @@ export class HTCondorSweeper implements Sweeper {
       const { id, identity, ad, workerId, queue, configId, owner = '' } = job;
       const place = `${schedd.submissionHost} ${jobIdText(id)}`;
       const handle = { batchID: jobIdText(id), submissionHost: schedd.submissionHost };
+      const stamp = stampOf(job);
+      const here = { place, handle, ...(stamp !== undefined && { stamp }) };
       if (foreign.has(job)) {
         const damage = `it is of user ${beginningFromOutside(owner, 200)}, as whom thresher does not submit`;
         // thresher may have submitted it, as a user that it was before its state directory was made.
-        return { place, handle, damage, isDoubtful: true };
+        return { ...here, damage, isDoubtful: true };
       }
-      if (identity === undefined || workerId === undefined) return { place, handle };
+      if (identity === undefined || workerId === undefined) return here;
       // Its files may never come: whether it is one at all is for the submitter to say.
-      if (isHalf(job)) return { place, handle, identity };
+      if (isHalf(job)) return { ...here, identity };
       const { heldTimeout } = options(queue, configId);
       const state = stateOf(workerId, ad, now, { heldTimeout, queued: true });
-      return { place, handle, identity, ...(state && { observation: state.observation }) };
+      return { ...here, identity, ...(state && { observation: state.observation }) };
     });
   }
 
-  async removeOrphan({ handle }: Found, signal: AbortSignal): Promise<GoneOutcome> {
+  async removeOrphan({ handle, stamp }: Found, signal: AbortSignal): Promise<GoneOutcome> {
     const id = parseJobId(handle.batchID);
     if (id === undefined) return { kind: 'gone' };
     const { schedd } = this.#parts;
     try {
       const started = await schedd.jobQueue.started(signal);
-      const these = whereJobs([id]);
-      const jobs = () => inQueue(schedd, these, signal, ['ClusterId', 'ProcId', 'JobStatus', marks.worker]);
-      await this.#act(await jobs(), signal);
+      const jobs = async () => {
+        const there = await inQueue(schedd, whereJobs([id]), signal, removalAttributes);
+        // A number has another job in another queue, and a mark may have been given to this one since.
+        return there.filter((job) => isListed(job, stamp));
+      };
+      const listed = await jobs();
+      await schedd.jobQueue.require(started, signal);
+      await this.#act(listed, signal);
       const left = await this.#untilGone(jobs, patience.kill, signal);
       return left.length > 0 ? { kind: 'pending' } : await this.#gone(started, signal);
     } catch (error) {
@@ -262,6 +285,7 @@ export class HTCondorSweeper implements Sweeper {
       try {
         started = await schedd.jobQueue.started(signal);
         left = await jobs();
+        if (left.length > 0) await schedd.jobQueue.require(started, signal);
         const now = this.#parts.daemon.clock.now();
         for (const job of left) reasons.set(job.workerId, schedd.removals.see(job, now));
         await this.#act(left, signal);
@@ -292,9 +316,8 @@ export class HTCondorSweeper implements Sweeper {
     const moment = { now: clock.now(), monotonic: clock.monotonic() };
     const fresh = jobs.filter((job) => !isRemoved(job.ad) || schedd.removals.isToRepeat(job, moment));
     for (const [reason, some] of Map.groupBy(fresh, (job) => removalReasonOf(job, 'ended by thresher'))) {
-      const ids: JobId[] = some.map(({ id }) => id);
       await schedd.removals.remove(some, clock.monotonic(), () =>
-        schedd.client.act('remove', `${schedd.mine} && (${whereJobs(ids)})`, reason, signal),
+        schedd.client.act('remove', `${schedd.mine} && (${whereSame(some)})`, reason, signal),
       );
     }
   }

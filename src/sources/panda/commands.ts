@@ -96,7 +96,7 @@ export function readCommand({ command, params, creation_date: created, wrong }: 
     }
     case 'SYNC_WORKERS_KILL':
     case 'SYNC_WORKERS_ACTIVATE': {
-      const workerIds = idsIn(given);
+      const workerIds = idsIn(parsed(params, asWritten));
       if (workerIds === undefined)
         return unknown(`${fromOutside(command)} has the parameters ${shown(given)} instead of worker ids`);
       return { kind: name === 'SYNC_WORKERS_KILL' ? 'kill-ids' : 'activate', workerIds };
@@ -115,16 +115,21 @@ function unknown(why: string): ServerCommand {
 }
 
 /** Parameters come as JSON, or as a text that has it. */
-function parsed(params: unknown): unknown {
+function parsed(params: unknown, reviver?: typeof asWritten): unknown {
   // An escaped comma is none in the answer, and is one here.
   if (typeof params !== 'string' || hasMoreValues(params, usualBounds.values)) return params;
   try {
-    const value = JSON.parse(params) as unknown;
+    const value = JSON.parse(params, reviver) as unknown;
     return isDeeper(value, deepestParameters) ? params : value;
   } catch {
     // The caller shows it.
     return params;
   }
+}
+
+/** A number that is written otherwise than its value stays a text: rounded, it would be the id of another worker. */
+function asWritten(_: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return typeof value === 'number' && context?.source !== String(value) ? context?.source : value;
 }
 
 /** Names of resource types: the server's column has 56 characters. A name becomes a part of requests and of keys. */

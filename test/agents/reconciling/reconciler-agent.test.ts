@@ -111,6 +111,8 @@ describe('the listing of a connection', () => {
   let release: () => void;
   let configured: (queue: string) => boolean;
   let removed: string[];
+  /** What happens while an orphan is removed. */
+  let onRemove: () => Promise<unknown>;
   const sweeper = {
     list: async () => {
       await meanwhile();
@@ -118,6 +120,7 @@ describe('the listing of a connection', () => {
     },
     removeOrphan: async ({ place }: Found) => {
       removed.push(place);
+      await onRemove();
       return { kind: 'gone' };
     },
   } as unknown as Sweeper;
@@ -131,6 +134,7 @@ describe('the listing of a connection', () => {
     release = () => undefined;
     configured = () => true;
     removed = [];
+    onRemove = async () => undefined;
   });
 
   afterEach(() => parts[Symbol.asyncDispose]());
@@ -378,6 +382,40 @@ describe('the listing of a connection', () => {
     listed = [{ place, handle, damage: 'it is damaged' }];
     await removing.removeOrphans();
     expect(removed).to.have.length(1);
+  });
+
+  it('hole 3: removes no orphan that got a row while those before it were removed', async () => {
+    configured = () => false;
+    listed = [shown(1), shown(2), shown(3)].map((one, at) => ({ ...one, handle: { batchID: `${at}` } }));
+    const removing = agent();
+    await removing.pass();
+    onRemove = async () => {
+      onRemove = async () => undefined;
+      await parts.ledger.adopt([workerOf(2, { placement: 'elsewhere' })], 'submitted');
+    };
+    expect(await removing.removeOrphans()).to.equal(2);
+    expect(removed).to.deep.equal(['/pilots/1', '/pilots/3']);
+  });
+
+  it('hole 3: removes no orphan whose handle is that of a living worker, by now or from the first', async () => {
+    const bare = (id: number) => ({ place: `/pilots/${id}`, handle: { batchID: `${id}` } });
+    const adopt = (id: number) => {
+      const placement = parts.connection.name;
+      return parts.ledger.adopt(
+        [workerOf(id, { placement, handle: { batchID: `${id}`, uid: 'u' } })],
+        'submitted',
+      );
+    };
+    await adopt(1);
+    listed = [bare(1), bare(2), bare(3), bare(4)];
+    const removing = agent();
+    await removing.pass();
+    onRemove = async () => {
+      onRemove = async () => undefined;
+      await adopt(3);
+    };
+    expect(await removing.removeOrphans()).to.equal(2);
+    expect(removed).to.deep.equal(['/pilots/2', '/pilots/4']);
   });
 
   const login = 'Zq7T0kenOfOurLoginXy81LmN4pQ9rSt2';

@@ -16,6 +16,7 @@ import type { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
 import type { Ad } from '../../../src/clients/htcondor/json-objects.ts';
 import { rejection } from '../../support/kubernetes-client.ts';
 import { marks } from '../../../src/plugins/htcondor/marks.ts';
+import { KnownJobs } from '../../../src/plugins/htcondor/following/known-jobs.ts';
 import { Owners } from '../../../src/plugins/htcondor/owners.ts';
 import { find } from '../../../src/plugins/htcondor/submitting/fence.ts';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -23,6 +24,9 @@ import { ThresherError } from '../../../src/worker/errors.ts';
 import { anyOwner, sameQueue } from '../../support/condor-jobs.ts';
 import { recordingLog, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+
+/** A schedd at which no job was looked at yet. */
+const nothingSeen = () => ({ fresh: new Map(), jobs: new KnownJobs() });
 
 /** bytes, with its end. Source: MAX_ARG_STRLEN of Linux. */
 const longestArgument = 128 * 1024;
@@ -187,6 +191,7 @@ describe('jobs whose mark is an expression', () => {
     };
     return {
       client,
+      ...nothingSeen(),
       mine: 'true',
       owners: anyOwner,
       jobQueue: sameQueue,
@@ -235,14 +240,14 @@ describe('jobs whose mark is an expression', () => {
     expect((await found(schedd, 12)).get(12)).to.deep.equal({ kind: 'unknown', error });
   });
 
-  it('hole 5: are not found in the history alone where the schedd has another queue than before', async () => {
+  it('hole 5: are not found where the schedd has another queue than before', async () => {
     const error = { code: 'htcondor-other-queue', message: 'its spool is not mounted' } as const;
     const require = () => Promise.reject(new ThresherError(error.code, error.message));
     const job = { cluster: 5, mark: '12' };
     const schedd = (jobs: Parameters<typeof scheddOf>[0]) =>
       ({ ...(scheddOf(jobs) as object), jobQueue: { ...sameQueue, require } }) as never;
     expect((await found(schedd({ ended: [job] }), 12)).get(12)).to.deep.equal({ kind: 'unknown', error });
-    expect((await found(schedd({ queued: [job] }), 12)).get(12)).to.include({ kind: 'found' });
+    expect((await found(schedd({ queued: [job] }), 12)).get(12)).to.deep.equal({ kind: 'unknown', error });
   });
 
   it('hole 8: are found in the queue: a second job for their workers must not be made', async () => {
@@ -330,7 +335,7 @@ describe('jobs of other users that have the marks of workers', () => {
     };
     const file = join(temporaryDirectory(), 'owners.json');
     const owners = new Owners({ ...parts, client: { whoAmI }, file });
-    return { client, mine: 'true', submissionHost: 'S', owners } as never;
+    return { client, ...nothingSeen(), mine: 'true', submissionHost: 'S', owners } as never;
   }
   const look = async (schedd: never, ...workers: ReturnType<typeof workerOf>[]) => {
     const { jobs, unsaid } = await lookUp(schedd, workers, signal, { history: true });
@@ -468,7 +473,7 @@ describe('the job that a worker was confirmed with', () => {
       historyAs: async () => [],
       evaluated: async () => values,
     };
-    return { client, mine: 'true', owners: anyOwner, submissionHost: 'S' } as never;
+    return { client, ...nothingSeen(), mine: 'true', owners: anyOwner, submissionHost: 'S' } as never;
   }
   const idsOf = async (schedd: HTCondorSchedd) => {
     const { jobs } = await lookUp(schedd, [confirmed], signal, { history: true });

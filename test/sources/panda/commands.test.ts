@@ -147,6 +147,7 @@ describe('commands of the PanDA server', () => {
 
   it('SYNC_WORKERS_KILL and SYNC_WORKERS_ACTIVATE name workers', () => {
     expect(read('SYNC_WORKERS_KILL', [1, '2'])).to.deep.equal({ kind: 'kill-ids', workerIds: [1, 2] });
+    expect(read('SYNC_WORKERS_KILL', '[1, "2"]')).to.deep.equal({ kind: 'kill-ids', workerIds: [1, 2] });
     expect(read('SYNC_WORKERS_ACTIVATE', [3])).to.deep.equal({ kind: 'activate', workerIds: [3] });
   });
 
@@ -174,6 +175,10 @@ describe('commands of the PanDA server', () => {
       (ids) => ['SYNC_WORKERS_KILL', ids] as const,
     ),
     ['SYNC_WORKERS_KILL', ['99999999999999999999']],
+    // Ids are written in digits alone, and JavaScript rounds the first two of these to 1.
+    ...['[1.00000000000000001]', '[0.99999999999999999]', '[1e0]'].map(
+      (text) => ['SYNC_WORKERS_KILL', text] as const,
+    ),
     ['SYNC_WORKERS_ACTIVATE', ['0x10']],
     ['DANCE', JSON.parse(`${'['.repeat(10_000)}${']'.repeat(10_000)}`)],
     ['KILL_WORKERS', `${'['.repeat(10_000)}${']'.repeat(10_000)}`],

@@ -1,9 +1,8 @@
-import { type JobId, whereJobs } from '../../../clients/htcondor/classad.ts';
 import { isHTCondorError } from '../../../clients/htcondor/errors.ts';
 import { toReason } from '../../../worker/errors.ts';
 import { isFinal } from '../../../worker/status.ts';
 import type { Worker, WorkerError } from '../../../worker/worker.ts';
-import { inQueue, queuedOf } from '../look-up.ts';
+import { inQueue, queuedOf, whereSame } from '../look-up.ts';
 import type { Job } from '../marks.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
 import type { HTCondorDaemon, HTCondorMonitorConfig } from '../schema.ts';
@@ -44,7 +43,10 @@ async function spooledOf(
   signal: AbortSignal,
 ): Promise<readonly Job[]> {
   const which = `JobStatus == ${completed} && StageInFinish > 0`;
+  const started = await schedd.jobQueue.started(signal);
   const { ours: spooled } = await queuedOf(schedd, workers, which, signal);
+  // A job of another queue that has the number of a worker would bring its own output.
+  if (spooled.length > 0) await schedd.jobQueue.require(started, signal);
   return spooled.filter(({ ad, workerId = 0, queue, configId }) => {
     const { heldTimeout } = options(queue, configId);
     return isFinal(
@@ -57,12 +59,15 @@ async function spooledOf(
 interface Spooled {
   readonly workerId: number;
   /** One job, or two where a lost answer had it submitted twice. */
-  readonly jobs: readonly JobId[];
+  readonly jobs: readonly Pick<Job, 'id' | 'queuedAt'>[];
 }
 
 function byWorker(jobs: readonly Job[]): Spooled[] {
   const groups = Map.groupBy(jobs, ({ workerId = 0 }) => workerId);
-  return [...groups].map(([workerId, some]) => ({ workerId, jobs: some.map(({ id }) => id) }));
+  return [...groups].map(([workerId, some]) => ({
+    workerId,
+    jobs: some.map(({ id, queuedAt }) => ({ id, queuedAt })),
+  }));
 }
 
 async function transfer(
@@ -70,7 +75,7 @@ async function transfer(
   outputs: readonly Spooled[],
   signal: AbortSignal,
 ): Promise<void> {
-  const these = whereJobs(outputs.flatMap(({ jobs }) => jobs));
+  const these = whereSame(outputs.flatMap(({ jobs }) => jobs));
   const workerIds = outputs.map(({ workerId }) => workerId);
   const fetch = () => schedd.client.transferData(`${schedd.mine} && (${these})`, signal);
   await schedd.outputs.bring(workerIds, fetch, signal);
@@ -348,7 +353,7 @@ export class SpooledOutputs {
   async #away(some: readonly Spooled[]): Promise<WorkerError | undefined> {
     const { schedd, daemon } = this.#parts;
     try {
-      await inQueue(schedd, whereJobs(some.flatMap(({ jobs }) => jobs)), daemon.ended, [
+      await inQueue(schedd, whereSame(some.flatMap(({ jobs }) => jobs)), daemon.ended, [
         'ClusterId',
         'ProcId',
       ]);

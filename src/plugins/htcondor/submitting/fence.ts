@@ -1,10 +1,19 @@
-import { jobIdText, whereJobs } from '../../../clients/htcondor/classad.ts';
+import { jobIdText } from '../../../clients/htcondor/classad.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Worker } from '../../../worker/worker.ts';
 import type { FindOutcome } from '../../contracts/submitter.ts';
 import type { HTCondorSchedd } from '../schedd.ts';
-import { halfReason, inQueue, isHalf, jobOfWorker, type LookedUp, lookUp, portions } from '../look-up.ts';
+import {
+  halfReason,
+  inQueue,
+  isHalf,
+  jobOfWorker,
+  type LookedUp,
+  lookUp,
+  portions,
+  whereSame,
+} from '../look-up.ts';
 import type { Job } from '../marks.ts';
 import { elementOf } from '../place/grid-endpoint.ts';
 
@@ -40,13 +49,12 @@ export async function find(
     open = open.filter(({ workerId }) => !living.has(workerId));
     const started = await schedd.jobQueue.started(signal);
     const { jobs, unsaid } = await settled(schedd, open, clock, signal);
+    // Also of one that is found: in another queue its number, and its mark, are those of another job.
+    await schedd.jobQueue.require(started, signal);
     for (const [workerId, error] of unsaid) outcomes.set(workerId, { kind: 'unknown', error });
     const said = open.filter(({ workerId }) => !unsaid.has(workerId));
     await removeHalves(schedd, [...jobs.values()].flat().filter(isHalf), signal);
     const absent = said.filter(({ workerId }) => (jobs.get(workerId) ?? []).every(isHalf));
-    // One that is found in the history alone may have another job in the queue that the schedd had before.
-    const isQueued = (worker: Worker) => jobOfWorker(worker, jobs.get(worker.workerId))?.queued === true;
-    if (!said.every(isQueued)) await schedd.jobQueue.require(started, signal);
     await schedd.bundles.dropAll(new Set(absent.map(({ workerId }) => workerId)));
     for (const worker of said) {
       const whole = (jobs.get(worker.workerId) ?? []).filter((job) => !isHalf(job));
@@ -86,7 +94,7 @@ async function removeHalves(
   signal: AbortSignal,
 ): Promise<void> {
   for (const some of portions(halves)) {
-    const these = whereJobs(some.map(({ id }) => id));
+    const these = whereSame(some);
     await schedd.client.act('remove', `${schedd.mine} && (${these})`, halfReason, signal);
     const left = await inQueue(schedd, `(${these}) && JobStatus =!= 3`, signal);
     if (left.length > 0) {
