@@ -29,8 +29,117 @@ interface Part {
   readonly at: number;
 }
 
-/** Parts of `partLength` characters of all forms. Tokens of one issuer have one head. */
-const parts = new Map<string, readonly Part[]>();
+type Order = (one: Part, other: Part) => number;
+
+/** By what follows from the part on. */
+const byRest: Order = (one, other) =>
+  inOrder(one.form.slice(one.at), other.form.slice(other.at)) || inOrder(one.form, other.form);
+
+/** By what stands before the part, from there back, as far as no part that stands before it would be found first. */
+const byBeginning: Order = (one, other) => {
+  const most = Math.min(2 * distance.long, one.at + 1, other.at + 1);
+  for (let back = 1; back <= most; back++) {
+    const order = inOrder(one.form[one.at - back] ?? '', other.form[other.at - back] ?? '');
+    if (order !== 0) return order;
+  }
+  return inOrder(one.form, other.form) || one.at - other.at;
+};
+
+function inOrder(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** Where a part stands among sorted ones, or would stand. */
+function placeAmong(sorted: readonly Part[], part: Part, order: Order): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const one = sorted[middle];
+    if (one !== undefined && order(one, part) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** The two beside its place: no other one has more in common with it. */
+function nearest(sorted: readonly Part[], part: Part, order: Order): readonly Part[] {
+  const place = placeAmong(sorted, part, order);
+  return sorted.slice(Math.max(0, place - 1), place + 1);
+}
+
+/** So many of one text are looked at one by one. All forms of one secret are not more. */
+const few = 16;
+
+/**
+ * The parts that are one text. Tokens of one issuer have one head: a text that has it is compared with those alone that go on most like it, so
+ * that its cost does not grow with their number.
+ */
+class Alike {
+  /** Where they are more than a few: sorted by their rests. */
+  readonly #parts: Part[] = [];
+  /** Where they are more than a few: the same ones. */
+  #byBeginning: Part[] | undefined;
+
+  get size(): number {
+    return this.#parts.length;
+  }
+
+  add(part: Part): void {
+    if (this.#byBeginning === undefined) {
+      this.#parts.push(part);
+      if (this.size > few) this.#byBeginning = this.#parts.sort(byRest).toSorted(byBeginning);
+      return;
+    }
+    this.#parts.splice(placeAmong(this.#parts, part, byRest), 0, part);
+    this.#byBeginning.splice(placeAmong(this.#byBeginning, part, byBeginning), 0, part);
+  }
+
+  /** @param part one of them */
+  delete(part: Part): void {
+    if (this.#byBeginning === undefined) {
+      const index = this.#parts.findIndex(({ form }) => form === part.form);
+      this.#parts.splice(index, 1);
+      return;
+    }
+    this.#parts.splice(placeAmong(this.#parts, part, byRest), 1);
+    this.#byBeginning.splice(placeAmong(this.#byBeginning, part, byBeginning), 1);
+    if (this.size <= few) this.#byBeginning = undefined;
+  }
+
+  /** As much of them as stands around this place of a text, not before `last`. */
+  matches(text: string, found: number, last: number): readonly Match[] {
+    if (this.#byBeginning === undefined) return this.#parts.map((part) => matchOf(text, found, part, last));
+    const begins = nearest(this.#byBeginning, { form: text, at: found }, byBeginning);
+    const all = [...begins.map((part) => matchOf(text, found, part, last)), this.#most(text, found, last)];
+    return [
+      {
+        from: Math.min(...all.map(({ from }) => from)),
+        to: Math.max(...all.map(({ to }) => to)),
+        isEnd: all.some(({ isEnd }) => isEnd),
+      },
+    ];
+  }
+
+  /** The one of which most follows. Those that part only behind the end of a line are told apart there. */
+  #most(text: string, found: number, last: number): Match {
+    let most: Match = { from: found, to: found, isEnd: false };
+    for (let there: Part = { form: text, at: found }; ;) {
+      const [part, match] = nearest(this.#parts, there, byRest)
+        .map((part) => [part, matchOf(text, found, part, last)] as const)
+        .reduce((one, other) => (other[1].to > one[1].to ? other : one));
+      if (match.to <= most.to) return most;
+      most = match;
+      const rest = afterGap(text, match.to);
+      const form = part.form.slice(0, match.known) + text.slice(rest, rest + longestForm);
+      there = { form, at: part.at };
+    }
+  }
+}
+
+/** Parts of `partLength` characters of all forms, by their text. */
+const parts = new Map<string, Alike>();
+/** Characters of the longest form that there was. */
+let longestForm = 0;
 /** By `mark`: whether such a part may begin like this. Most of what is looked at does not. */
 const begins = new Uint8Array(1 << 16);
 /** Forms of at most `telling` characters: they are looked for whole. */
@@ -39,12 +148,12 @@ const shortForms = new Set<string>();
 /** Characters that a part must have, unless a secret begins with it: a row of "x" or "0" may stand in any text. */
 const fewest = 6;
 
-function partsOf(form: string): readonly number[] {
+function partsOf(form: string, extent: Extent): readonly number[] {
   const step = form.length > 8 * distance.long ? distance.long : distance.short;
   const last = form.length - telling;
   const count = Math.ceil(last / step);
-  const places = [...Array.from({ length: count }, (_, index) => index * step), last];
-  return places.filter((at) => at === 0 || new Set(form.slice(at, at + telling)).size >= fewest);
+  const between = extent === 'all' ? Array.from({ length: count }, (_, index) => index * step) : [0];
+  return [...between, last].filter((at) => at === 0 || new Set(form.slice(at, at + telling)).size >= fewest);
 }
 
 /** Grows with each form of a secret that is looked for from now on, or no more: what was masked before may show one. */
@@ -78,30 +187,27 @@ function hold(form: string, was: Extent, is: Extent): void {
   const after = extentOf(form);
   if (after === before) return;
   changes++;
-  for (const [part] of partsTo(form, before)) {
-    const others = othersAt(part, form);
-    if (others.length > 0) parts.set(part, others);
-    else parts.delete(part);
+  for (const [part, at] of partsTo(form, before)) {
+    const alike = parts.get(part);
+    alike?.delete({ form, at });
+    if (alike?.size === 0) parts.delete(part);
   }
   for (const [part, at] of partsTo(form, after)) {
-    parts.set(part, [...othersAt(part, form), { form, at }]);
+    const alike = parts.get(part) ?? new Alike();
+    alike.add({ form, at });
+    parts.set(part, alike);
     begins[mark(form, at)] = 1;
   }
+  longestForm = Math.max(longestForm, form.length);
   if (form.length > telling) return;
   if (after === 'none') shortForms.delete(form);
   else shortForms.add(form);
 }
 
-/** Its parts, and where they stand in it. */
-function partsTo(form: string, extent: Extent): readonly (readonly [part: string, at: number])[] {
-  if (form.length <= telling || extent === 'none') return [];
-  return partsOf(form)
-    .filter((at) => extent === 'all' || at === 0 || at === form.length - telling)
-    .map((at) => [form.slice(at, at + partLength), at] as const);
-}
-
-function othersAt(part: string, form: string): readonly Part[] {
-  return (parts.get(part) ?? []).filter((one) => one.form !== form);
+/** Its parts, each once, and where they stand in it. */
+function partsTo(form: string, extent: Extent): ReadonlyMap<string, number> {
+  if (form.length <= telling || extent === 'none') return new Map();
+  return new Map(partsOf(form, extent).map((at) => [form.slice(at, at + partLength), at]));
 }
 
 /** Those before the last two of a place seldom come back, and are many. */
@@ -428,7 +534,7 @@ export function withoutOwn(text: string): string {
   if (parts.size > 0)
     for (let at = 0, last = 0; at + partLength <= text.length;) {
       const found = begins[mark(text, at)] === 1 ? parts.get(text.slice(at, at + partLength)) : undefined;
-      const matches = (found ?? []).map((part) => matchOf(text, at, part, last));
+      const matches = found?.matches(text, at, last) ?? [];
       const telltale = matches.filter(({ from, to }) => to - from >= telling);
       if (telltale.length === 0) at++;
       else {
@@ -454,12 +560,23 @@ interface Match {
   readonly isEnd: boolean;
 }
 
+interface FormMatch extends Match {
+  /** Characters from the beginning of the form, as far as it stands there. */
+  readonly known: number;
+}
+
 /** As much of a secret as stands there, not before `last`. */
-function matchOf(text: string, found: number, part: Part, last: number): Match {
-  const { form, at: behind } = part;
-  let [from, left] = [found, behind];
+function matchOf(text: string, found: number, { form, at }: Part, last: number): FormMatch {
+  let [from, left] = [found, at];
   while (left > 0 && from > last && text[from - 1] === form[left - 1]) [from, left] = [from - 1, left - 1];
-  return { from, to: found + lengthOfMatch(text, found, part), isEnd: left > 0 };
+  let [to, known] = [found, at];
+  for (; known < form.length; known++, to++) {
+    if (text[to] === form[known]) continue;
+    const next = afterGap(text, to);
+    if (next === to || !text.startsWith(form.slice(known, known + behindGap), next)) break;
+    to = next;
+  }
+  return { from, to, isEnd: left > 0, known };
 }
 
 /**
@@ -478,14 +595,7 @@ const gap = /(?:\s|\\[nrt]|<\/?w?br *\/?>|[\u200b-\u200d\ufeff])+/y;
 /** As much of a secret behind a gap is a part of it. */
 const behindGap = 8;
 
-function lengthOfMatch(text: string, at: number, { form, at: behind }: Part): number {
-  let to = at;
-  for (let done = behind; done < form.length; done++, to++) {
-    if (text[to] === form[done]) continue;
-    gap.lastIndex = to;
-    const next = to + (gap.exec(text)?.[0].length ?? 0);
-    if (next === to || !text.startsWith(form.slice(done, done + behindGap), next)) break;
-    to = next;
-  }
-  return to - at;
+function afterGap(text: string, at: number): number {
+  gap.lastIndex = at;
+  return at + (gap.exec(text)?.[0].length ?? 0);
 }

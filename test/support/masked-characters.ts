@@ -17,6 +17,32 @@ export async function charactersLookedAt(work: () => unknown): Promise<number> {
   return looks / 4;
 }
 
+/** The forms of secrets with which texts, or those of a new secret, are compared while `work` runs, about. */
+export async function formsComparedBy(work: () => unknown): Promise<number> {
+  let compared = 0;
+  const counted = (of: object, name: string, count: (one: unknown) => number) => {
+    const call = Reflect.get(of, name) as (...given: unknown[]) => unknown;
+    const counting = function (this: unknown, ...given: unknown[]) {
+      compared += count(this);
+      return Reflect.apply(call, this, given);
+    };
+    Reflect.set(of, name, counting);
+    return () => Reflect.set(of, name, call);
+  };
+  const restores = [
+    // Where a form is no longer that of the text, the end of a line may be.
+    counted(RegExp.prototype, 'exec', (one) => (one instanceof RegExp && one.sticky ? 1 : 0)),
+    counted(String.prototype, 'slice', () => 1),
+    counted(Array.prototype, 'filter', (one) => (Array.isArray(one) ? one.length : 0)),
+  ];
+  try {
+    await work();
+  } finally {
+    for (const restore of restores) restore();
+  }
+  return compared;
+}
+
 /** The characters in which secrets are looked for by their forms while `work` runs, by those of URLs. */
 export async function maskedCharacters(work: () => unknown): Promise<number> {
   let characters = 0;

@@ -18,7 +18,7 @@ import {
   WithoutOwn,
 } from '../../src/util/own-secrets.ts';
 import { messageOf, ThresherError, toReason } from '../../src/worker/errors.ts';
-import { charactersLookedAt } from '../support/masked-characters.ts';
+import { charactersLookedAt, formsComparedBy } from '../support/masked-characters.ts';
 
 /** Our own, as they are sent: some have a form, and some are any word. */
 const secrets: Readonly<Record<string, string>> = {
@@ -528,5 +528,84 @@ describe('the words of one that is shown again and again', () => {
     const words = new WithoutOwn();
     for (let at = 0; at < 1000; at++) expect(words.of(`${at}${'x'.repeat(1000)}`)).to.have.length.above(1000);
     expect(words.of('0')).to.equal('0');
+  });
+});
+
+describe('the tokens of one issuer', () => {
+  const head = Buffer.from('{"kid":"rsa1","alg":"RS256"}').toString('base64url');
+  /** Below 256 characters, of which any 16 tell, or longer. */
+  const tokenOf = (place: string, signature = 36) => {
+    const claims = `{"iss":"https://auth.example.org/","aud":"${place}","jti":"${randomBytes(12).toString('hex')}"}`;
+    return `${head}.${Buffer.from(claims).toString('base64url')}.${randomBytes(signature).toString('base64url')}`;
+  };
+  const renewed = (issuer: string, from: number, to: number, signature?: number) =>
+    Array.from({ length: to - from }, (_, index) => {
+      const place = `${issuer}-ce${from + index}:9619`;
+      const tokens = Array.from({ length: 20 }, () => tokenOf(place, signature));
+      for (const token of tokens) rememberSecret(token, place);
+      return tokens;
+    });
+
+  it('are as many as they may be: a text, or the next one, is compared with few of them', async () => {
+    const costs: Record<string, number[]> = {};
+    const [last] = renewed('count', 0, 1, 120);
+    const token = last?.at(-1) ?? '';
+    for (const [from, to] of [
+      [1, 10],
+      [10, 100],
+      [100, 500],
+    ] as const) {
+      renewed('count', from, to, 120);
+      const texts = [13, 16, head.length, 60, 120].map((length) => token.slice(0, length));
+      for (const text of [...texts, `${head}.${head}`, token, token.slice(20), `${token.slice(0, 64)}\n`])
+        for (const end of [' ', '', '.', '\n'])
+          (costs[`${text.slice(0, 70)} ${text.length} ${end}`] ??= []).push(
+            await formsComparedBy(() => withoutOwn((text + end).repeat(2000 / text.length))),
+          );
+      const next = tokenOf('count-ce1:9619', 120);
+      (costs['the next one'] ??= []).push(
+        await formsComparedBy(() => {
+          rememberSecret(next, 'count-ce1:9619');
+        }),
+      );
+    }
+    // Sorted ones are found in steps, which grow by one where there are twice as many.
+    for (const [text, [few = 0, more = 0, many = 0]] of Object.entries(costs)) {
+      expect(more, text).to.be.below(2 * few + 10);
+      expect(many, text).to.be.below(2.5 * few + 10);
+    }
+  });
+
+  it('are hidden as one alone is, cut anywhere: by any piece, by the beginnings and ends of old ones, in lines', () => {
+    const shows = (text: string, why: string) => {
+      expect(withoutOwn(`got "${text}"`), `${why}: ${text}`).to.equal('got "(hidden)"');
+    };
+    for (const tokens of renewed('cut', 0, 12).slice(-3)) {
+      for (const token of tokens.slice(-2))
+        for (let at = 0; at + 16 <= token.length; at++) shows(token.slice(at, at + 16), 'any piece');
+      for (const token of [...tokens.slice(0, 2), ...tokens.slice(-1)]) {
+        for (let at = 16; at <= token.length; at++) {
+          shows(token.slice(0, at), 'a beginning');
+          shows(token.slice(-at), 'an end');
+        }
+        for (const end of ['\n', '\r\n', '<br>', '\\n'])
+          for (let width = 48; width < token.length; width += 7)
+            shows((token.match(new RegExp(`.{1,${width}}`, 'g')) ?? []).join(end), 'lines');
+        const sent = Buffer.from(`Bearer ${token}`).toString('base64');
+        expect(withoutOwn(sent)).to.match(/^QmVhcmVyIG?\(hidden\)$/);
+      }
+    }
+  });
+
+  it('are hidden with what is their own before a part that they share, in whatever signs', () => {
+    const own = () => randomBytes(9).toString('base64').replaceAll('/', '&');
+    const secrets = Array.from({ length: 40 }, () => `k=${own()}:=&;se=2027-01-01&sp=rwdl&sig=${own()}`);
+    for (const secret of secrets) rememberSecret(secret);
+    for (const secret of secrets)
+      for (let at = 0; at + 16 <= secret.length; at++)
+        for (let to = at + 16; to <= secret.length; to += 5) {
+          const text = secret.slice(at, to);
+          expect(withoutOwn(`got "${text}"`), text).to.equal('got "(hidden)"');
+        }
   });
 });
