@@ -1,16 +1,4 @@
-import {
-  argumentsAt,
-  charactersOfStep,
-  costOfMatch,
-  expressionBounds,
-  growths,
-  isList,
-  isTarget,
-  listsOf,
-  measured,
-  type Token,
-  tokensOf,
-} from './expression.ts';
+import { charactersOfStep, expressionBounds, isTarget, measured, tokensOf } from './expression.ts';
 
 /** The attribute that a command becomes, in lower case: `periodic_hold` is PeriodicHold, `gpus_minimum_memory` is GPUsMinMemory, `+My_Tag` is My_Tag. */
 export function attributeOf(name: string): string {
@@ -39,55 +27,30 @@ export const namedBeside: Readonly<Record<string, readonly string[]>> = {
   RequestDisk: ['retry_request_disk'],
 };
 
-export const endlessReason = `it names itself, or as a list or in a comparison of texts what is not written as a text, or it takes more than ${expressionBounds.steps} steps with the other commands that it names and those before it`;
+export const endlessReason = `it names itself, or it takes more than ${expressionBounds.steps} steps with the other commands that it names and those before it`;
 
 /** What an expression takes, and names of its job. */
 interface Weighed {
   /** At least one; without those of what it names. */
   readonly steps: number;
-  /** Attributes in lower case, each with how often its steps count. Those behind `TARGET.` are the machine's. */
-  readonly names: readonly (readonly [name: string, times: number])[];
-  /** Those of `names` that a function takes apart or writes as texts. */
-  readonly lists: readonly string[];
-  /** Whether a function may take it apart, or write it as a text, where it is named. */
-  readonly isList: boolean;
+  /** Attributes in lower case, as often as it names them. Those behind `TARGET.` are the machine's. */
+  readonly names: readonly string[];
 }
 
 /** A text that is no expression takes one step, and names nothing. */
 function weighed(expression: string): Weighed {
   const operators = measured(expression, true);
   const tokens = tokensOf(expression);
-  if (typeof operators === 'string' || typeof tokens === 'string')
-    return { steps: 1, names: [], lists: [], isList: true };
-  const named = (some: readonly Token[]) =>
-    some.flatMap(({ text, kind }, index) =>
-      kind === 'word' && !isTarget(some, index) ? [text.toLowerCase()] : [],
-    );
-  let steps = operators + 1;
-  const names: (readonly [string, number])[] = [];
-  const lists: string[] = [];
-  // Of two lists each character of one is paid for as often as a usual one of the other has elements.
-  const times: number[] = [1];
-  for (const [index, { text, kind }] of tokens.entries()) {
-    const call = tokens[index - 1]?.text.toLowerCase() ?? '';
-    if (text === '(') {
-      const growth = growths.get(call);
-      times.push(growth === 'product' ? costOfMatch : 1);
-      if (growth === 'list' || growth === 'product' || growth === 'comparison') {
-        const taken = listsOf(call, argumentsAt(tokens, index + 1)).lists;
-        lists.push(...taken.flatMap(named));
-        const attributes = taken
-          .flat()
-          .filter((one) => one.kind === 'word' && !/^(my|target)$/i.test(one.text));
-        if (growth === 'comparison') steps += costOfMatch * attributes.length;
-      }
-    }
-    if (text === ')') times.pop();
-    const count = times.at(-1) ?? 1;
-    if (kind === 'text') steps += count * Math.floor(text.length / charactersOfStep);
-    if (kind === 'word' && !isTarget(tokens, index)) names.push([text.toLowerCase(), count]);
-  }
-  return { steps, names, lists, isList: isList(tokens) };
+  if (typeof operators === 'string' || typeof tokens === 'string') return { steps: 1, names: [] };
+  const texts = tokens.map(({ text, kind }) =>
+    kind === 'text' ? Math.floor(text.length / charactersOfStep) : 0,
+  );
+  return {
+    steps: texts.reduce((sum, count) => sum + count, operators + 1),
+    names: tokens.flatMap(({ text, kind }, index) =>
+      kind === 'word' && !isTarget(tokens, index) ? [text.toLowerCase()] : [],
+    ),
+  };
 }
 
 /**
@@ -110,24 +73,17 @@ export function endlessIn(
       .map(([key, value]) => [attributeOf(key), weighed(value)] as const),
   ]);
   const steps = new Map<string, number>();
-  // It is asked of what takes few steps alone, so it has an end, and is near.
-  const isTakenApart = (name: string): boolean => {
-    const one = expressions.get(name);
-    return one === undefined || (one.isList && one.names.every(([word]) => isTakenApart(word)));
-  };
   const stepsOf = (name: string): number => {
     const known = steps.get(name);
     if (known !== undefined) return known;
     // Until it is known, one that names itself has no end.
     steps.set(name, Infinity);
-    const { steps: own, names, lists } = expressions.get(name) ?? weighed('');
-    const others = (beside.get(name) ?? []).map((word) => [word, 1] as const);
-    const sum = [...names, ...others]
-      .filter(([word]) => expressions.has(word))
-      .reduce((sum, [word, times]) => sum + times * stepsOf(word), own);
-    const isRight = sum > expressionBounds.steps || lists.every(isTakenApart);
-    steps.set(name, isRight ? sum : Infinity);
-    return steps.get(name) ?? sum;
+    const { steps: own, names } = expressions.get(name) ?? weighed('');
+    const sum = [...names, ...(beside.get(name) ?? [])]
+      .filter((word) => expressions.has(word))
+      .reduce((sum, word) => sum + stepsOf(word), own);
+    steps.set(name, sum);
+    return sum;
   };
   let together = 0;
   return Object.keys(commands).filter((key) => {

@@ -1,4 +1,4 @@
-import { isListed, shown } from './submit-names.ts';
+import { shown } from './submit-names.ts';
 
 /**
  * Bounds of an expression that a third party gives to a job. HTCondor parses and evaluates by recursion, in the negotiator and the schedd, and for each
@@ -7,7 +7,7 @@ import { isListed, shown } from './submit-names.ts';
  */
 export const expressionBounds = {
   characters: 4096,
-  /** Of operators, commas and calls; a match of a pattern or of two lists counts as 50. */
+  /** Of operators, commas and calls; a match of a pattern or of a list counts as 50. */
   operators: 500,
   brackets: 50,
   /**
@@ -18,43 +18,18 @@ export const expressionBounds = {
 } as const;
 
 /**
- * How the time of a call grows; a step is about a microsecond. One or more of each kind was measured with HTCondor 23.9.
- * - `text`: with its texts, by 1.5 nanoseconds for each character, and with the elements of its lists, which count as operators;
- * - `comparison`: with what it writes as a text first, also an ad or a list: the whole ad of a job takes milliseconds, and tells its secrets by its order;
- * - `list`: with a text that it takes apart, by a tenth of a microsecond for two characters, times its delimiters;
- * - `product`: with the product of two such texts at most; 23.9 takes 0.6 milliseconds for two of 3,200 characters;
- * - `pattern`: with the square of a text.
+ * What expressions of third parties may call, in lower case: what the requirements, bounds and memory of a job need. Each function of HTCondor has ways of its own
+ * to be slow, to tell an ad or to end its daemon (`quantize` by -1, `versioncmp` of a whole ad, `replaceAll` in itself), and each version has more:
+ * the others are for templates, which are the administrator's.
  */
-export type Growth = 'text' | 'comparison' | 'list' | 'product' | 'pattern';
+const called = [
+  ...['ifThenElse', 'isUndefined', 'isError', 'int', 'real', 'floor', 'ceiling', 'round', 'min', 'max'],
+  ...['time', 'regexp', 'stringListMember', 'stringListIMember'],
+] as const;
+export const callable: ReadonlySet<string> = new Set(called.map((name) => name.toLowerCase()));
 
-const growing = (growth: Growth, names: readonly string[]) => names.map((name) => [name, growth] as const);
-
-/**
- * What expressions of third parties may call, in lower case. All give no text, or one of a few characters: each function that makes a text of a list doubles
- * its quotation marks, so that thirty of them in each other take the memory of the daemon. Source: HTCondor's manual, "ClassAd syntax"; 25.14.
- * `quantize` is none of them: the smallest integer by -1 ends the daemon that evaluates it, HTCondor 23.9.
- */
-export const growths: ReadonlyMap<string, Growth> = new Map([
-  ...growing('text', [
-    ...['ifthenelse', 'isundefined', 'iserror', 'isstring', 'isinteger', 'isreal', 'isboolean', 'islist'],
-    ...['isclassad', 'isabstime', 'isreltime', 'int', 'real', 'bool', 'floor', 'ceiling', 'round', 'pow'],
-    ...['min', 'max', 'sum', 'avg', 'member', 'identicalmember', 'anycompare', 'allcompare', 'size'],
-    ...['time', 'interval', 'random'],
-  ]),
-  ...growing('comparison', [
-    ...['strcmp', 'stricmp', 'versioncmp', 'versionlt', 'versionle', 'versiongt', 'versionge', 'versioneq'],
-    'version_in_range',
-  ]),
-  ...growing('list', [
-    ...['stringlistmember', 'stringlistimember', 'stringlistsize', 'stringlistsum', 'stringlistavg'],
-    ...['stringlistmin', 'stringlistmax'],
-  ]),
-  ...growing('product', ['stringlistsintersect', 'stringlistsubsetmatch', 'stringlistisubsetmatch']),
-  ...growing('pattern', ['regexp', 'regexpmember', 'stringlistregexpmember']),
-]);
-
-/** Functions whose first argument is what they look for. */
-const looking = /^stringlisti?member$/;
+/** Those which take a text apart: only a written one, or a machine's. */
+const isMatch = (name: string) => /^(regexp|stringlisti?member)$/.test(name);
 /**
  * What machines have for expressions that read the job: each is evaluated wherever it is named. Source: the templates of
  * `condor_config`, and `WithinResourceLimits` of a partitionable slot.
@@ -63,12 +38,10 @@ const ofTheirOwn =
   /^(start|withinresourcelimits|isowner|preempt|suspend|continue|kill|wantvacate|wantsuspend)$/i;
 /** What a job has in texts of its payload, of a hundred thousand characters. */
 const ofPayload = /^(env|environment|args|arguments|transfer\w*)$/i;
-/** Operators that such a call or name counts as, and steps of an attribute that a function writes as a text: a machine's may be a list of all its slots. */
-export const costOfMatch = 50;
-/** Characters of a text that take the time of an operator, where a function takes it apart. */
+/** Operators that such a name, or a call that takes a text apart, counts as. */
+const costOfMatch = 50;
+/** Characters of a text that take the time of an operator, where it is compared or taken apart. */
 export const charactersOfStep = 32;
-/** Characters of delimiters, and of the options of a match: at each place of a list each of them may be looked for. */
-const longestOption = 10;
 /** Attributes that machines have and jobs do not, so that they need no `TARGET.`. */
 const ofMachines = /^(machine|name|arch|devicename|opsys\w*|cuda\w*|gpus_\w+)$/i;
 /**
@@ -145,7 +118,7 @@ export function isTarget(tokens: readonly Token[], index: number): boolean {
 }
 
 /** The tokens of each argument of a call. @param start of what stands behind its bracket */
-export function argumentsAt(tokens: readonly Token[], start: number): readonly (readonly Token[])[] {
+function argumentsAt(tokens: readonly Token[], start: number): readonly (readonly Token[])[] {
   let depth = 0;
   let argument: Token[] = [];
   const all = [argument];
@@ -159,63 +132,31 @@ export function argumentsAt(tokens: readonly Token[], start: number): readonly (
   return all;
 }
 
-/** Why what stands behind the lists or texts of a call is refused: delimiters and options. */
-function optionRefusal(options: readonly (readonly Token[])[]): string | undefined {
-  const isShort = ([first, ...more]: readonly Token[]) =>
-    first?.kind === 'text' && first.text.length - 2 <= longestOption && more.length === 0;
-  return options.every(isShort)
-    ? undefined
-    : `takes delimiters and options that are written as texts of at most ${longestOption} characters`;
+/** Whether this is one attribute of a machine. */
+function isMachines(argument: readonly Token[]): boolean {
+  const name = argument.at(-1);
+  const isScoped = argument.length === 3 && name?.kind === 'word' && isTarget(argument, 2);
+  return isScoped || (argument.length === 1 && ofMachines.test(name?.text ?? ''));
 }
 
-/** Why a call that matches a pattern is refused. */
-function matchRefusal([pattern = [], text = [], ...options]: readonly (readonly Token[])[]):
-  string | undefined {
-  const [written, ...more] = pattern;
+const isText = ([first, ...more]: readonly Token[]) => first?.kind === 'text' && more.length === 0;
+
+/** Why a call that takes a text apart is refused. */
+function matchRefusal(name: string, given: readonly (readonly Token[])[]): string | undefined {
+  if (name !== 'regexp')
+    return given.length === 2 && given.every((one) => isText(one) || isMachines(one))
+      ? undefined
+      : 'takes two texts, the second of names with commas between them; write each in "...", or as TARGET. and the name of an attribute of a machine';
+  const [[written, ...more] = [], text = [], options, ...rest] = given;
   if (written?.kind !== 'text' || more.length > 0) return 'takes a pattern; write it as a text';
   const refusal = patternRefusal(written.text);
   if (refusal !== undefined)
     return `takes a pattern that is quickly matched with any text: ${shown(written.text)} ${refusal}`;
-  const name = text.at(-1);
-  const isScoped = text.length === 3 && name?.kind === 'word' && isTarget(text, 2);
-  if (!isScoped && !(text.length === 1 && ofMachines.test(name?.text ?? '')))
+  if (!isMachines(text))
     return 'compares a pattern with an attribute of a machine; write TARGET. and its name';
-  return optionRefusal(options);
-}
-
-/** Whether what a function takes apart or writes as a text is written so that its length is known: what the job brings in other ways has any. */
-export function isList(tokens: readonly Token[]): boolean {
-  return tokens.every(({ text, kind }, index) => {
-    if (kind === 'text' || kind === 'number' || /^[.?:]$/.test(text)) return true;
-    if (kind !== 'word') return false;
-    const isScope = /^(my|target)$/i.test(text) && tokens[index + 1]?.text === '.';
-    return isScope || isTarget(tokens, index) || ofMachines.test(text) || isListed(`+${text}`);
-  });
-}
-
-/** Those arguments of a call that it takes apart or writes as texts, and what stands behind them. */
-export function listsOf(name: string, given: readonly (readonly Token[])[]) {
-  if (growths.get(name) === 'comparison') return { lists: given, options: [] };
-  const first = looking.test(name) ? 1 : 0;
-  const end = growths.get(name) === 'product' ? 2 : first + 1;
-  return { lists: given.slice(first, end), options: given.slice(end) };
-}
-
-/** Why a call is refused. @param start of what stands behind its bracket */
-function callRefusal(name: string, tokens: readonly Token[], start: number): string | undefined {
-  const growth = growths.get(name);
-  if (growth === undefined || growth === 'text') return undefined;
-  const given = argumentsAt(tokens, start);
-  if (growth === 'pattern') return matchRefusal(given);
-  const { lists, options } = listsOf(name, given);
-  const wrong = lists.find((one) => !isList(one));
-  if (wrong === undefined) return optionRefusal(options);
-  const written = shown(wrong.map(({ text }) => text).join(' '));
-  const right =
-    'write it as a text, as TARGET. and the name of an attribute of a machine, or as one of the attributes of docs/htcjob.md';
-  return growth === 'comparison'
-    ? `takes texts of known length, and ${written} is none; ${right}, or compare it by == or =?=`
-    : `takes a list, and ${written} is none of known length; ${right}`;
+  const isOption =
+    options === undefined || (isText(options) && /^"[a-z]{0,9}"$/i.test(options[0]?.text ?? ''));
+  return isOption && rest.length === 0 ? undefined : 'takes options as a third text of letters; write "i"';
 }
 
 /** `require_gpus` is evaluated with the properties of each GPU, of which one is called so. */
@@ -245,7 +186,7 @@ export function measured(expression: string, ofGpus = false): number | string {
   const open: string[] = [];
   let operators = 0;
   for (const [index, { text, kind }] of tokens.entries()) {
-    const [before, next, second] = [tokens[index - 1], tokens[index + 1], tokens[index + 2]];
+    const [before, next] = [tokens[index - 1], tokens[index + 1]];
     // What a comment hides, HTCondor may read.
     if (text === '/*' || text === '//') return 'it has a comment; write none';
     const isScope = text === '.' && /^(my|target)$/i.test(before?.text ?? '');
@@ -262,15 +203,13 @@ export function measured(expression: string, ofGpus = false): number | string {
       operators += costOfMatch;
     if (kind === 'word' && next?.text === '(') {
       const name = text.toLowerCase();
-      const growth = growths.get(name);
-      operators += growth === 'pattern' || growth === 'product' ? costOfMatch : 1;
-      if (growth === undefined && !/^(is|isnt)$/.test(name))
-        return `it calls ${shown(text)}; it may call what makes no texts alone: ${callable.slice(0, 8).join(', ')} and others of docs/htcjob.md`;
-      const refusal = callRefusal(name, tokens, index + 2);
+      operators += isMatch(name) ? costOfMatch : 1;
+      if (!callable.has(name) && !/^(is|isnt)$/.test(name))
+        return `it calls ${shown(text)}; it may call ${called.join(', ')}; an administrator can call others in the template of the queue`;
+      const refusal = isMatch(name) ? matchRefusal(name, argumentsAt(tokens, index + 2)) : undefined;
       if (refusal !== undefined) return `${shown(text)} ${refusal}`;
     }
-    if (text === '[' && (next?.kind !== 'number' || second?.text !== ']'))
-      return 'it has "[" without a number behind it: it may have places of lists, and no ads';
+    if (text === '[') return 'it has "[": it may have neither ads nor places of lists';
     const opening = kind === 'bracket' ? closing[text] : undefined;
     if (kind === 'bracket' && opening === undefined) open.push(text);
     else if (opening !== undefined && open.pop() !== opening) return `"${text}" closes no "${opening}"`;
@@ -282,11 +221,6 @@ export function measured(expression: string, ofGpus = false): number | string {
   const [first] = open;
   return first === undefined ? operators : `"${first}" is not closed`;
 }
-
-/** What expressions of third parties may call but for what matches patterns, in lower case. */
-export const callable: readonly string[] = [...growths.keys()].filter(
-  (name) => growths.get(name) !== 'pattern',
-);
 
 /** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. @param ofGpus whether it is about each GPU of a machine */
 export function expressionRefusal(expression: string, ofGpus = false): string | undefined {
