@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { classAdString, jobIdText, whereIs, whereJobs } from '../../src/clients/htcondor/classad.ts';
 import { attributeOf, namedBeside } from '../../src/clients/htcondor/expression-steps.ts';
 import { callable, expressionRefusal } from '../../src/clients/htcondor/expression.ts';
-import { submitRefusal } from '../../src/clients/htcondor/submit-commands.ts';
+import { readSubmitCommands, submitRefusal } from '../../src/clients/htcondor/submit-commands.ts';
 import { allowedCommands } from '../../src/clients/htcondor/submit-names.ts';
 import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';
 import {
@@ -52,6 +52,10 @@ const shellJob = ({ factory, directory }: CondorSpace, script: string, ...more: 
     ...more,
     '',
   ].join('\n');
+
+/** `request_cpus` as RequestCpus. */
+const pascalCase = (key: string) =>
+  key.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 async function failureOf(call: Promise<unknown>, code: CondorCode): Promise<HTCondorError> {
   try {
@@ -289,7 +293,7 @@ describe('the client of HTCondor', function () {
         allowedCommands
           .flatMap(({ names }) => names)
           // Texts and numbers have bounds of their own.
-          .filter((name) => submitRefusal(name, 'x'.repeat(1001)) === undefined)
+          .filter((name) => submitRefusal(name, `1${' + 1'.repeat(300)}`) === undefined)
           .map((name, index) => [name, 71_001 + index]),
       );
       const lines = [...numbers].map(([name, number]) => `${name} = ${number}`);
@@ -367,7 +371,7 @@ describe('the client of HTCondor', function () {
       const names = [...callable].filter((name) => name !== 'time');
       const taken = names
         .flatMap((name) => lists.map((one) => `${name}(${one})`))
-        .filter((one) => expressionRefusal(one) === undefined);
+        .filter((one) => expressionRefusal(one, 'match') === undefined);
       // What a pattern is compared with is the machine's.
       for (const name of names.filter((one) => one !== 'regexp'))
         expect(
@@ -378,6 +382,84 @@ describe('the client of HTCondor', function () {
       expect(taken.filter((_, index) => before[index] !== after[index])).to.deep.equal([]);
     });
 
+    it('no expression that a machine, a template or a site may have read this one again by', () => {
+      const { directory } = space();
+      const slot = {
+        MyType: '"Machine"',
+        Name: '"slot1@wn"',
+        Machine: '"wn"',
+        State: '"Unclaimed"',
+        PartitionableSlot: 'true',
+        SlotType: '"Partitionable"',
+        Cpus: '4',
+        Memory: '4000',
+        Disk: '100000',
+        // HTCondor's own, and what sites write.
+        WithinResourceLimits:
+          'MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory',
+        Start: 'TARGET.MaxRuntime =?= undefined || TARGET.MaxRuntime < 86400',
+        FitsMe: 'TARGET.RequestMemory < Memory',
+        Requirements: 'START && WithinResourceLimits && FitsMe',
+        Rank: 'TARGET.RequestDisk',
+      };
+      const job = {
+        MyType: '"Job"',
+        ClusterId: '1',
+        ProcId: '0',
+        Owner: '"pilot"',
+        JobStatus: '1',
+        QDate: '1',
+        RequestCpus: '1',
+        RequestMemory: '10',
+        RequestDisk: '10',
+        MemoryUsage: '(ResidentSetSize + 1023) / 1024',
+        ResidentSetSize: '10',
+        Requirements: '(TARGET.Cpus >= RequestCpus) && FitsMe',
+        Rank: '0',
+        PeriodicHold: 'MemoryUsage > 2 * RequestMemory',
+        PeriodicRemove: 'PeriodicHold || MaxRuntime > 9',
+        PartOfTemplate: 'RequestCpus * 2 + MaxRuntime',
+      };
+      const text = (ad: Readonly<Record<string, string>>) =>
+        [...Object.entries(ad).map(([name, value]) => `${name} = ${value}`), '', ''].join('\n');
+      const slots = join(directory, 'slots.ad');
+      writeFileSync(slots, text(slot));
+      /** Matches jobs with that machine, as the negotiator does. */
+      const analysed = (jobs: readonly Readonly<Record<string, string>>[]) => {
+        const file = join(directory, 'jobs.ad');
+        writeFileSync(file, jobs.map(text).join(''));
+        const args = ['-better-analyze', '-jobads', file, '-slotads', slots];
+        const { status, signal } = spawnSync(join(pool.programs, 'condor_q'), args, { env: environment() });
+        return { status, signal };
+      };
+      const sum = ' + 1'.repeat(440);
+      const keys = ['request_cpus', 'request_memory', 'request_disk', '+MaxRuntime', 'rank', 'periodic_hold'];
+      const names = [...new Set([...Object.keys(slot), ...Object.keys(job), 'MaxRuntime', 'JobPrio', 'X'])];
+      const lines = [...keys, 'requirements', 'periodic_remove', 'require_gpus'].flatMap((key) =>
+        names.flatMap((name) =>
+          ['', 'MY.', 'TARGET.'].map((scope) => ({ key, value: `${scope}${name}${sum}` })),
+        ),
+      );
+      const adOf = ({ key, value }: (typeof lines)[number]) => ({
+        ...job,
+        [key.startsWith('+') ? key.slice(1) : pascalCase(key)]: value,
+      });
+      const isTaken = ({ key, value }: (typeof lines)[number]) =>
+        readSubmitCommands(`${key} = ${value}`).problems.length === 0;
+      const taken = lines.filter(isTaken);
+      expect(taken.length).to.be.greaterThan(100);
+      expect(analysed(taken.map(adOf))).to.deep.equal({ status: 0, signal: null });
+      // What it is about: HTCondor 23.9 ends.
+      for (const line of [
+        { key: 'request_cpus', value: `TARGET.WithinResourceLimits${sum}` },
+        { key: '+MaxRuntime', value: `Start${sum}` },
+        { key: 'request_memory', value: `PeriodicHold${sum}` },
+      ]) {
+        expect(isTaken(line), line.key).to.equal(false);
+        expect(analysed([adOf(line)]).signal, line.key).to.equal('SIGSEGV');
+      }
+    });
+
     it('only patterns that are matched at once with any text of a machine', () => {
       const dots = Array.from({ length: 9 }, () => '.').join('|');
       const patterns = [
@@ -385,7 +467,7 @@ describe('the client of HTCondor', function () {
         ...[`[ab]+${'.'.repeat(85)}[xy]`, `(${dots})${'.'.repeat(70)}[xy]`],
       ];
       for (const one of patterns)
-        expect(expressionRefusal(`regexp("${one}", TARGET.Machine)`), one).to.equal(undefined);
+        expect(expressionRefusal(`regexp("${one}", TARGET.Machine)`, 'match'), one).to.equal(undefined);
       const machine = `"${'a'.repeat(1000)}"`;
       // As often as a job may match: without a bound this ends in hours.
       const all = patterns.flatMap((one) => Array.from({ length: 9 }, () => `regexp("${one}", ${machine})`));
@@ -403,7 +485,7 @@ describe('the client of HTCondor', function () {
       const read = spawnSync(tool, ['-jobads', old, '-af:r', 'X'], { encoding: 'utf8', env: environment() });
       // What stands behind the call was a comment.
       expect(read.stdout.trim()).to.match(/ =!= strcat\(Owner,Owner\)$/);
-      for (const one of [...unlike, written]) expect(expressionRefusal(one), one).to.be.a('string');
+      for (const one of [...unlike, written]) expect(expressionRefusal(one, 'match'), one).to.be.a('string');
     });
 
     it('commands whose attributes are known, also where HTCondor names them itself', () => {
@@ -434,7 +516,7 @@ describe('the client of HTCondor', function () {
         'max({MemoryUsage * 3 / 2, 2000}) > 1 && time() > int(QDate)',
       ];
       for (const one of taken) {
-        expect(expressionRefusal(one), one).to.equal(undefined);
+        expect(expressionRefusal(one, 'match'), one).to.equal(undefined);
         const jobs = await clientOf(pool, 'local').submit(
           shellJob(space(), 'true', 'hold = true', `requirements = ${one}`, 'queue'),
           {},

@@ -1,4 +1,11 @@
-import { charactersOfStep, expressionBounds, isTarget, measured, tokensOf } from './expression.ts';
+import {
+  attributesIn,
+  charactersOfStep,
+  expressionBounds,
+  jobAttributes,
+  measured,
+  tokensOf,
+} from './expression.ts';
 
 /** The attribute that a command becomes, in lower case: `periodic_hold` is PeriodicHold, `gpus_minimum_memory` is GPUsMinMemory, `+My_Tag` is My_Tag. */
 export function attributeOf(name: string): string {
@@ -27,7 +34,10 @@ export const namedBeside: Readonly<Record<string, readonly string[]>> = {
   RequestDisk: ['retry_request_disk'],
 };
 
-export const endlessReason = `it names itself, or it takes more than ${expressionBounds.steps} steps with the other commands that it names and those before it`;
+export const endlessReason = `it names itself, or an attribute that none of these lines gives, or it takes more than ${expressionBounds.steps} steps with the other commands that it names and those before it`;
+
+/** Commands whose attributes nothing reads but HTCondor itself. */
+const isRoot = /^(requirements|rank|require_gpus|periodic_\w+)$/i;
 
 /** What an expression takes, and names of its job. */
 interface Weighed {
@@ -39,7 +49,7 @@ interface Weighed {
 
 /** A text that is no expression takes one step, and names nothing. */
 function weighed(expression: string): Weighed {
-  const operators = measured(expression, true);
+  const operators = measured(expression);
   const tokens = tokensOf(expression);
   if (typeof operators === 'string' || typeof tokens === 'string') return { steps: 1, names: [] };
   const texts = tokens.map(({ text, kind }) =>
@@ -47,9 +57,7 @@ function weighed(expression: string): Weighed {
   );
   return {
     steps: texts.reduce((sum, count) => sum + count, operators + 1),
-    names: tokens.flatMap(({ text, kind }, index) =>
-      kind === 'word' && !isTarget(tokens, index) ? [text.toLowerCase()] : [],
-    ),
+    names: attributesIn(tokens).flatMap(({ name, isTheirs }) => (isTheirs ? [] : [name.toLowerCase()])),
   };
 }
 
@@ -85,12 +93,22 @@ export function endlessIn(
     steps.set(name, sum);
     return sum;
   };
+  const given = new Set([...Object.keys(commands).map(attributeOf), ...jobAttributes.map(attributeOf)]);
+  // What machines read of a job leads to nothing that is not known: a template may have made an expression of it that reads this one, as it may of
+  // run times, of which its own counts beside those of the lines.
+  for (const name of ['maxruntime', 'maxwalltime', 'maxwalltimemins', 'requestruntime']) given.delete(name);
+  const isOpen = (key: string) =>
+    !isRoot.test(key) && expressions.get(attributeOf(key))?.names.some((name) => !given.has(name)) === true;
   let together = 0;
   return Object.keys(commands).filter((key) => {
     if (isText(key)) return false;
     const its = stepsOf(attributeOf(key));
     const isAttribute = /^(\+|my\.)/i.test(key);
-    if (its > expressionBounds.steps || (!isAttribute && together + its > expressionBounds.steps))
+    if (
+      isOpen(key) ||
+      its > expressionBounds.steps ||
+      (!isAttribute && together + its > expressionBounds.steps)
+    )
       return true;
     if (!isAttribute) together += its;
     return false;

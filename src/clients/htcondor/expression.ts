@@ -1,4 +1,4 @@
-import { shown } from './submit-names.ts';
+import { isListed, shown } from './submit-names.ts';
 
 /**
  * Bounds of an expression that a third party gives to a job. HTCondor parses and evaluates by recursion, in the negotiator and the schedd, and for each
@@ -30,12 +30,6 @@ export const callable: ReadonlySet<string> = new Set(called.map((name) => name.t
 
 /** Those which take a text apart: only a written one, or a machine's. */
 const isMatch = (name: string) => /^(regexp|stringlisti?member)$/.test(name);
-/**
- * What machines have for expressions that read the job: each is evaluated wherever it is named. Source: the templates of
- * `condor_config`, and `WithinResourceLimits` of a partitionable slot.
- */
-const ofTheirOwn =
-  /^(start|withinresourcelimits|isowner|preempt|suspend|continue|kill|wantvacate|wantsuspend)$/i;
 /** What a job has in texts of its payload, of a hundred thousand characters. */
 const ofPayload = /^(env|environment|args|arguments|transfer\w*)$/i;
 /** Operators that such a name, or a call that takes a text apart, counts as. */
@@ -58,6 +52,43 @@ const wholeAds =
   /^(my|target|self|parent|toplevel|root|other|super|left|right|ad|[lr]ctx|adc[lr]|job|schedd|symmetricmatch|(left|right)(matches(left|right)|rankvalue))$/i;
 /** A job may set these while it runs (`condor_chirp`), to expressions that no bound was asked for. Jobs of third parties get no leave for it. */
 const setByJobs = /^chirp/i;
+/**
+ * Expressions of machines and jobs that read each other (`WithinResourceLimits` of a partitionable slot reads RequestCpus), or what the template
+ * of the queue has beside those of the job.
+ */
+const ofMatches =
+  /^(start|withinresourcelimits|isowner|preempt\w*|suspend|continue|kill|wantvacate|wantsuspend|requirements|rank|periodic\w+|onexit\w+|system\w+|require_?gpus|countmatches)$/i;
+/**
+ * Attributes of a job that expressions of third parties may read beside those of its own lines: HTCondor sets each to a number, a word or a name, or makes it
+ * of such. Of all others a template, a machine or a site may have made an expression that reads this one: two such read each other to the limit
+ * of HTCondor's recursion, 400 operators each time, and then the negotiator or the schedd ends, at each of its starts. Source: HTCondor's
+ * manual, "Job ClassAd Attributes"; 25.14.
+ */
+export const jobAttributes: readonly string[] = [
+  ...['JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'JobUniverse', 'JobPrio', 'Owner', 'User'],
+  ...['ClusterId', 'ProcId', 'QDate', 'CurrentTime', 'CurrentHosts', 'RemoteHost', 'LastRemoteHost'],
+  ...['JobStartDate', 'JobCurrentStartDate', 'JobCurrentStartExecutingDate', 'JobLastStartDate'],
+  ...['LastMatchTime', 'LastRejMatchTime', 'LastVacateTime', 'LastSuspensionTime', 'TotalSuspensions'],
+  ...['NumJobStarts', 'NumJobMatches', 'NumJobCompletions', 'NumJobReconnects', 'NumShadowStarts'],
+  ...['NumShadowExceptions', 'NumHolds', 'NumSystemHolds', 'NumRestarts', 'NumVacates', 'JobRunCount'],
+  ...['HoldReasonCode', 'HoldReasonSubCode', 'LastHoldReasonCode', 'LastHoldReasonSubCode'],
+  ...['VacateReasonCode', 'ExitCode', 'ExitStatus', 'ExitBySignal', 'ExitSignal'],
+  ...['RemoteWallClockTime', 'LastRemoteWallClockTime', 'CumulativeSlotTime', 'CumulativeSuspensionTime'],
+  ...['CommittedTime', 'RemoteUserCpu', 'RemoteSysCpu', 'CumulativeRemoteUserCpu', 'CumulativeRemoteSysCpu'],
+  ...['CpusUsage', 'MemoryUsage', 'DiskUsage', 'ImageSize', 'ResidentSetSize', 'ProportionalSetSizeKb'],
+  ...['CpusProvisioned', 'MemoryProvisioned', 'DiskProvisioned', 'BytesSent', 'BytesRecvd'],
+  'TransferInputSizeMB',
+];
+const read: ReadonlySet<string> = new Set(jobAttributes.map((name) => name.toLowerCase()));
+/** What jobs have for a command of the list, also where none of their lines gives it: HTCondor makes these of the usage. */
+const requested = /^request(cpus|memory|disk|gpus)$/i;
+/** What HTCondor says of each GPU of a machine. Source: `condor_gpu_discovery`, 25.14. */
+const gpuProperties: ReadonlySet<string> = new Set([
+  ...['amddriverversion', 'capability', 'clockmhz', 'computeunits', 'corespercu', 'devicename'],
+  ...['devicepcibusid', 'deviceuuid', 'dietempc', 'driverversion', 'eccenabled', 'eccerrorsdoublebit'],
+  ...['eccerrorssinglebit', 'fanspeedpct', 'globalmemorymb', 'maxsupportedversion', 'nvidiadriver'],
+  ...['openclversion', 'powerusage_mw', 'rocm', 'warpsize'],
+]);
 /** Characters of a pattern. */
 const longestPattern = 100;
 /** Alternatives of a pattern. */
@@ -159,18 +190,13 @@ function matchRefusal(name: string, given: readonly (readonly Token[])[]): strin
   return isOption && rest.length === 0 ? undefined : 'takes options as a third text of letters; write "i"';
 }
 
-/** `require_gpus` is evaluated with the properties of each GPU, of which one is called so. */
-function isGpuProperty(text: string, tokens: readonly Token[], index: number, ofGpus: boolean): boolean {
-  return ofGpus && /^capability$/i.test(text) && tokens[index - 1]?.text !== '.';
-}
-
 function isWholeAd({ text, kind }: Token, index: number, tokens: readonly Token[]): boolean {
   const isBeforeName = /^(my|target)$/i.test(text) && tokens[index + 1]?.text === '.';
   return kind === 'word' && wholeAds.test(text) && !isBeforeName;
 }
 
-/** Operators, commas and calls of an expression, or the reason why it is refused. */
-export function measured(expression: string, ofGpus = false): number | string {
+/** Operators, commas and calls of an expression, or the reason why it is refused wherever it stands. */
+export function measured(expression: string): number | string {
   if (expression.length > expressionBounds.characters)
     return `it has ${expression.length} characters; it may have ${expressionBounds.characters}`;
   // Of the two ways to write ads one reads it as the end of the text, and the other as a part of it.
@@ -194,13 +220,7 @@ export function measured(expression: string, ofGpus = false): number | string {
     if (text === '.' && (!isScope || tokens[index - 2]?.text === '.' || next?.kind !== 'word'))
       return 'it has a "." behind something else than MY or TARGET; write one of the two, and one name';
     if ((kind === 'operator' && !isScope) || /^(is|isnt)$/i.test(text)) operators++;
-    if (kind === 'word' && keepsPrivate.test(text) && !isGpuProperty(text, tokens, index, ofGpus))
-      return `it names ${shown(text)}, which HTCondor keeps from users; name another attribute`;
-    if (kind === 'word' && setByJobs.test(text))
-      return `it names ${shown(text)}, which a job may set itself while it runs; name another attribute`;
-    const isTheirs = isTarget(tokens, index) && /^(rank|requirements)$/i.test(text);
-    if (kind === 'word' && (isTheirs || ofTheirOwn.test(text) || ofPayload.test(text)))
-      operators += costOfMatch;
+    if (kind === 'word' && ofPayload.test(text)) operators += costOfMatch;
     if (kind === 'word' && next?.text === '(') {
       const name = text.toLowerCase();
       operators += isMatch(name) ? costOfMatch : 1;
@@ -222,8 +242,53 @@ export function measured(expression: string, ofGpus = false): number | string {
   return first === undefined ? operators : `"${first}" is not closed`;
 }
 
-/** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. @param ofGpus whether it is about each GPU of a machine */
-export function expressionRefusal(expression: string, ofGpus = false): string | undefined {
-  const found = measured(expression, ofGpus);
-  return typeof found === 'string' ? found : undefined;
+/**
+ * What reads an expression: `match` is compared with machines, which both have their say; `job` is read by the schedd, and by machines that compare
+ * the job with themselves; `gpu` is looked at with the properties of each GPU.
+ */
+export type Reader = 'match' | 'job' | 'gpu';
+
+const keywords = /^(true|false|undefined|error|is|isnt|my|target)$/i;
+
+/** The names that an expression has for attributes, as they are written. */
+export function attributesIn(
+  tokens: readonly Token[],
+): readonly { readonly name: string; readonly isTheirs: boolean }[] {
+  return tokens.flatMap(({ text, kind }, index) => {
+    const isName = kind === 'word' && !keywords.test(text) && tokens[index + 1]?.text !== '(';
+    return isName ? [{ name: text, isTheirs: isTarget(tokens, index) }] : [];
+  });
+}
+
+/** Whether a job has an attribute of this name by a command that third parties may give. */
+const isOfLines = (name: string) => isListed(`+${name}`) || requested.test(name);
+
+/** Why an attribute may not be named. */
+function nameRefusal(name: string, isTheirs: boolean, reader: Reader): string | undefined {
+  if (keepsPrivate.test(name) && !(reader === 'gpu' && !isTheirs && /^capability$/i.test(name)))
+    return 'which HTCondor keeps from users; name another attribute';
+  if (setByJobs.test(name)) return 'which a job may set itself while it runs; name another attribute';
+  if (reader === 'match')
+    return ofMatches.test(name) ? 'which may read this expression again; name what it is made of' : undefined;
+  if (isTheirs) return 'of a machine; only requirements and rank may read machines';
+  if (reader === 'gpu')
+    return gpuProperties.has(name.toLowerCase())
+      ? undefined
+      : 'which is no property of a GPU; name one of condor_gpu_discovery, as Capability or GlobalMemoryMb';
+  return read.has(name.toLowerCase()) || isOfLines(name)
+    ? undefined
+    : 'which only requirements and rank may read; name an attribute of docs/htcjob.md, as JobStatus or MemoryUsage';
+}
+
+/** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. */
+export function expressionRefusal(expression: string, reader: Reader): string | undefined {
+  const found = measured(expression);
+  if (typeof found === 'string') return found;
+  const tokens = tokensOf(expression);
+  if (typeof tokens === 'string') return undefined;
+  for (const { name, isTheirs } of attributesIn(tokens)) {
+    const refusal = nameRefusal(name, isTheirs, reader);
+    if (refusal !== undefined) return `it names ${shown(name)}, ${refusal}`;
+  }
+  return undefined;
 }

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { endlessIn, endlessReason } from './expression-steps.ts';
-import { expressionRefusal } from './expression.ts';
+import { expressionRefusal, type Reader } from './expression.ts';
 import { commandRefusal, comparedName, isListed, shown } from './submit-names.ts';
 
 /** Commands by their names as written, `request_cpus` or `+MaxRuntime`, with their values. */
@@ -94,9 +94,9 @@ export function submitText(value: string): string {
     .join('');
 }
 
-/** The value with a number in the place of each macro that stays. */
+/** The value with a number in the place of each macro that stays, and of a size with its unit: `2 GB`. */
 function withoutNumbers(value: string): string {
-  return value.replaceAll(ownNumbers, '0');
+  return value.replaceAll(ownNumbers, '0').replace(/^(\d+(?:\.\d+)?)\s*[KMGTP]B?$/i, '$1');
 }
 
 function valueRefusal(key: string, value: string): string | undefined {
@@ -162,11 +162,17 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
     nice_user: { fits: (value) => /^(true|false|yes|no|t|f|1|0)$/i.test(value), right: 'true or false' },
   };
 
+const readers: Readonly<Record<string, Reader>> = {
+  requirements: 'match',
+  rank: 'match',
+  require_gpus: 'gpu',
+};
+
 function formRefusal(key: string, value: string): string | undefined {
   const form = forms[key];
   if (form !== undefined)
     return form.fits(value) ? undefined : `its value is ${shown(value)}; it must be ${form.right}`;
-  // Of other commands an administrator knows what they are.
-  const isExpression = isListed(key) || /^(\+|my\.)/.test(key);
-  return isExpression ? expressionRefusal(withoutNumbers(value), key === 'require_gpus') : undefined;
+  // Of other commands an administrator knows what they are; machines read what a job requests.
+  const isExpression = isListed(key) || /^(\+|my\.|request_)/.test(key);
+  return isExpression ? expressionRefusal(withoutNumbers(value), readers[key] ?? 'job') : undefined;
 }

@@ -7,7 +7,7 @@ import {
   allowedCommands,
   namesBeyondLists,
 } from '../../../src/clients/htcondor/submit-names.ts';
-import { callable } from '../../../src/clients/htcondor/expression.ts';
+import { callable, jobAttributes } from '../../../src/clients/htcondor/expression.ts';
 import {
   readSubmitCommands,
   submitRefusal,
@@ -304,8 +304,7 @@ describe('commands of a submit description that a third party writes', () => {
       'an ad of an ad': ['rank = TARGET.GPUs_x.Capability', /has a "\." behind something else/],
       'the outermost ad': ['rank = .WantOS', /has a "\." behind something else/],
       'an escaped quotation mark': [String.raw`+WantOS = "a\"b"`, /a backslash before a quotation mark/],
-      'many expressions of machines': [`rank = ${'Start + '.repeat(12)}1`, /more than 500 operators$/],
-      'many ranks of machines': [`rank = ${'TARGET.Rank + '.repeat(12)}1`, /more than 500 operators$/],
+      'the payload of a job many times': [`rank = ${'Env + '.repeat(12)}1`, /more than 500 operators$/],
       'many comparisons of lists': [
         `rank = ${'stringListMember(Name, "a,b") + '.repeat(12)}1`,
         /more than 500 operators$/,
@@ -433,18 +432,18 @@ describe('commands of a submit description that a third party writes', () => {
     it('refuse expressions that together take any number of steps, or that go in a circle', () => {
       const sum = (name: string) => Array.from({ length: 20 }, () => name).join('+');
       const chain = [
-        'rank = 1 + 1',
-        `periodic_hold = ${sum('Rank')} > 1`,
-        `periodic_release = ${sum('my.PeriodicHold')} > 1`,
-        `request_memory = ${sum('PeriodicRelease')}`,
+        'request_gpus = 1 + 1',
+        `request_disk = ${sum('RequestGPUs')}`,
+        `request_cpus = ${sum('my.RequestDisk')}`,
+        `request_memory = ${sum('RequestCpus')}`,
         '+WantOS = BigMemJob',
         'MY.BigMemJob = wantos',
       ];
       const { commands, problems } = read(chain.join('\n'));
-      expect(Object.keys(commands)).to.deep.equal(['rank', 'periodic_hold', 'periodic_release']);
+      expect(Object.keys(commands)).to.deep.equal(['request_gpus', 'request_disk', 'request_cpus']);
       expect(problems.map(({ line }) => line)).to.deep.equal([4, 5, 6]);
       expect(problems[0]?.message).to.equal(
-        'line 4, "request_memory": it names itself, or it takes more than 2000 steps with the other commands that it names and those before it',
+        'line 4, "request_memory": it names itself, or an attribute that none of these lines gives, or it takes more than 2000 steps with the other commands that it names and those before it',
       );
     });
 
@@ -492,6 +491,61 @@ describe('commands of a submit description that a third party writes', () => {
         'MyAd',
       ])
         expect(refused(`rank = ${one}`), one).to.deep.equal([]);
+    });
+
+    it('read machines in requirements and rank alone, and elsewhere what HTCondor sets or their own lines give', () => {
+      const { attributes } = JSON.parse(readFileSync('test/fixtures/htcondor/names.json', 'utf8')) as {
+        readonly attributes: readonly string[];
+      };
+      const unknown = jobAttributes.filter(
+        (one) => !attributes.includes(one) && !one.endsWith('Provisioned'),
+      );
+      expect(unknown).to.deep.equal([]);
+      const page = readFileSync('docs/htcjob.md', 'utf8');
+      expect(jobAttributes.filter((one) => !page.includes(`\`${one}\``))).to.deep.equal([]);
+      const keys = [...allowedCommands, ...allowedAttributes]
+        .flatMap(({ names }) => names)
+        .map((name) => (/^[a-z]/.test(name) ? name : `+${name}`))
+        .filter((key) => submitRefusal(key, `1${' + 1'.repeat(300)}`) === undefined)
+        .concat('request_fpgas');
+      const added = ['request_fpgas'];
+      const taken = (key: string, value: string) => submitRefusal(key, value, added) === undefined;
+      const matches = ['requirements', 'rank'];
+      expect(keys).to.include.members(matches).and.to.have.length.greaterThan(25);
+      for (const key of keys) {
+        const isMatch = matches.includes(key);
+        const isOfGpus = key === 'require_gpus';
+        for (const name of ['Memory', 'TARGET.Memory', 'TARGET.JobStatus', 'OpSysAndVer', 'PartOfTemplate'])
+          expect(taken(key, name), `${key} ${name}`).to.equal(isMatch);
+        for (const one of [
+          'Start',
+          'WithinResourceLimits',
+          'Requirements',
+          'Rank',
+          'PeriodicHold',
+          'Preempt',
+        ])
+          for (const scope of ['', 'MY.', 'TARGET.'])
+            expect(taken(key, scope + one), `${key} ${scope}${one}`).to.equal(false);
+        for (const name of [...jobAttributes, 'RequestCpus', 'MaxRuntime'])
+          for (const scope of ['', 'MY.'])
+            expect(taken(key, scope + name), `${key} ${scope}${name}`).to.equal(!isOfGpus);
+        expect(taken(key, 'GlobalMemoryMb > 1')).to.equal(isMatch || isOfGpus);
+      }
+      expect(refused('request_cpus = TARGET.WithinResourceLimits + 1')).to.deep.equal([
+        'line 1, "request_cpus = TARGET.WithinResourceLimits + 1": it names "WithinResourceLimits", of a machine; only requirements and rank may read machines',
+      ]);
+    });
+
+    it('name what others of their lines give, and not what a template may have made of it', () => {
+      const lines = (...all: readonly string[]) => read(all.join('\n')).problems.map(({ line }) => line);
+      expect(lines('request_memory = RequestCpus * 2000')).to.deep.equal([1]);
+      expect(lines('request_memory = RequestCpus * 2000', 'request_cpus = 2')).to.deep.equal([]);
+      expect(lines('+WantOS = MaxRuntime')).to.deep.equal([1]);
+      expect(lines('+WantOS = MaxRuntime', 'MY.MaxRuntime = 9')).to.deep.equal([1]);
+      expect(lines('+WantOS = BigMemJob', 'MY.BigMemJob = 9')).to.deep.equal([]);
+      expect(lines('periodic_hold = MemoryUsage > RequestMemory && MaxRuntime > 9')).to.deep.equal([]);
+      expect(lines('requirements = TARGET.Memory > RequestMemory')).to.deep.equal([]);
     });
 
     it('call no function with a whole ad', () => {
@@ -572,13 +626,14 @@ describe('commands of a submit description that a third party writes', () => {
         'concurrency_limits = licence:2, XSW_sw.a:1.5,other',
         'kill_sig = SIGUSR1',
         'prio = -3',
-        '+MaxRuntime = BigMemJob + $(ProcId)',
+        '+MaxRuntime = JobUniverse + $(ProcId)',
+        'request_memory = 2.5 G',
+        'gpus_minimum_memory = 4GB',
+        'periodic_remove = NumJobStarts > 3 && RemoteWallClockTime > 2 * MaxRuntime || MemoryUsage > RequestMemory',
         'requirements = TARGET.Name != "Alice\'s"',
         'description = a (b [c "d',
         'description = My description',
         'batch_name = batchname',
-        'rank = TARGET.Rank + 1',
-        'requirements = TARGET.Requirements =!= undefined',
         'require_gpus = regexp("A100", DeviceName) && Capability >= 7.5',
         'rank = my . RequestMemory + Target . Memory * 2.',
         'kill_sig = sigterm',

@@ -118,7 +118,7 @@ describe('commands of a payload in a submit description', () => {
     const last = (text: string, key: string, value: string) => lines(text, { [key]: value }).at(-1);
     for (const key of ['periodic_hold', 'periodic_remove']) {
       expect(last(`${key}: A`, key, 'false')).to.equal(`${key} = (A) || (false)`);
-      expect(last('', key, 'B')).to.equal(`${key} = B`);
+      expect(last('', key, 'ExitCode')).to.equal(`${key} = ExitCode`);
     }
     expect(last('', 'periodic_release', 'true')).to.equal(
       'periodic_release = (true) && !member(HoldReasonCode, {33, 46, 47})',
@@ -126,8 +126,8 @@ describe('commands of a payload in a submit description', () => {
     expect(last('periodic_hold: A', 'Periodic_Release', 'true')).to.equal(
       'Periodic_Release = (true) && !member(HoldReasonCode, {3, 33, 46, 47})',
     );
-    expect(last('periodic_release: A', 'periodic_release', 'B')).to.equal(
-      'periodic_release = (A) || ((B) && !member(HoldReasonCode, {33, 46, 47}))',
+    expect(last('periodic_release: A', 'periodic_release', 'QDate')).to.equal(
+      'periodic_release = (A) || ((QDate) && !member(HoldReasonCode, {33, 46, 47}))',
     );
     for (const value of ['true) || (true', 'true // ', '"', 'false) // )'])
       expect(() => last('', 'periodic_release', value), value).to.throw(
