@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { finalizerPolicy } from '../../src/clients/htcjob/manifests.ts';
-import { type HtcJobObject, type HtcJobs, isOver } from '../support/htcjobs.ts';
+import { applyFinalizerPolicy, type HtcJobObject, type HtcJobs, isOver } from '../support/htcjobs.ts';
 import { HtcJobHome } from '../support/htcjob-site.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
@@ -116,17 +115,8 @@ describe('HTCJobs', () => {
   });
 
   it('C4: one has its finalizer from the beginning where the policy is there, and is changed twice', async () => {
-    const { client, name } = home.space;
-    const [policy, binding] = finalizerPolicy() as readonly Readonly<Record<string, object>>[];
-    const policies = '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
-    // Of its namespace alone: the other tests have operators without.
-    const matchResources = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } };
-    await client.create(policies, { ...policy, metadata: { name } });
-    await client.create(policies.replace('policies', 'policybindings'), {
-      ...binding,
-      metadata: { name },
-      spec: { policyName: name, matchResources },
-    });
+    const { client } = home.space;
+    const remove = await applyFinalizerPolicy(home.space);
     try {
       let count = 0;
       const created = await until('the policy is in force', async () => {
@@ -152,8 +142,7 @@ describe('HTCJobs', () => {
       for (const one of all) await jobs.delete(one);
       for (const one of all) await jobs.untilGone(one);
     } finally {
-      await client.delete(`${policies.replace('policies', 'policybindings')}/${name}`, {});
-      await client.delete(`${policies}/${name}`, {});
+      await remove();
     }
   });
 
