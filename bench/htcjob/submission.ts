@@ -3,6 +3,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import { neverMatches } from '../htcondor/pilot.ts';
 import { type BenchPool, BenchSchedd } from '../htcondor/pool.ts';
 import { Rows } from '../shared/rows.ts';
+import { applyFinalizerPolicy } from '../../test/support/htcjobs.ts';
 import type { ControlPlane } from '../../test/support/kubernetes.ts';
 import { HtcJobDaemon } from './daemon.ts';
 import { progress } from './progress.ts';
@@ -25,6 +26,8 @@ export interface Submission {
   readonly plainCpu: readonly number[];
   /** Requests for HTCJobs, for each of them. */
   readonly requests: readonly number[];
+  /** A client that changes the status of each twice, and does nothing else, s. */
+  readonly bare: readonly number[];
   readonly complaints: readonly string[];
 }
 
@@ -42,6 +45,7 @@ export async function measureSubmission(
     cpu: [] as number[],
     plainCpu: [] as number[],
     requests: [] as number[],
+    bare: [] as number[],
   };
   const complaints: string[] = [];
   // The first round warms up both; it is not counted.
@@ -63,6 +67,7 @@ export async function measureSubmission(
     results.cpu.push(ours.cpu);
     results.plainCpu.push(plain.cpu);
     results.requests.push(ours.requests);
+    results.bare.push(ours.bare);
   }
   return { jobs, ...results, complaints };
 }
@@ -89,6 +94,7 @@ async function plainRound({ plane, bench }: Parts, directory: string, jobs: numb
 /** The daemon is stopped while they are created: all are there at the first moment. */
 async function htcJobRound({ plane, bench }: Parts, directory: string, jobs: number, factory: string) {
   const space = await plane.namespace('bench');
+  const removePolicy = await applyFinalizerPolicy(space);
   const resources = new Resources(space);
   const site = { plane, bench, namespace: space.name, factory, template: neverMatches };
   const daemon = new HtcJobDaemon(directory, site);
@@ -116,9 +122,13 @@ async function htcJobRound({ plane, bench }: Parts, directory: string, jobs: num
   );
   rows.close();
   await daemon.kill('SIGTERM');
+  const bareBegun = Date.now();
+  await resources.changeTwice();
+  const bare = (Date.now() - bareBegun) / 1000;
   await resources.drop();
+  await removePolicy();
   const seconds = (ended - begun) / 1000;
-  return { seconds, status, cpu: spent, requests: patches / jobs, complaints: daemon.complaints() };
+  return { seconds, status, cpu: spent, requests: patches / jobs, bare, complaints: daemon.complaints() };
 }
 
 function submitted(rows: Rows): number {

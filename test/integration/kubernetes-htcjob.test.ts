@@ -1,9 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type HtcJobs, isOver } from '../support/htcjobs.ts';
+import { applyFinalizerPolicy, type HtcJobObject, type HtcJobs, isOver } from '../support/htcjobs.ts';
 import { HtcJobHome } from '../support/htcjob-site.ts';
 import type { RunningDaemon, Site } from '../support/site.ts';
 import { until } from '../support/until.ts';
+
+interface ManagedMeta {
+  readonly managedFields: readonly { readonly manager: string; readonly subresource?: string }[];
+}
 
 describe('HTCJobs', () => {
   let home: HtcJobHome;
@@ -108,6 +112,38 @@ describe('HTCJobs', () => {
     const second = await jobs.create('again', 'exit 3');
     const ended = await jobs.until('again', 'has failed', ({ failed }) => failed === 1);
     expect(ended.uniqId).to.equal(second.metadata.uid).and.not.to.equal(first.metadata.uid);
+  });
+
+  it('C4: one has its finalizer from the beginning where the policy is there, and is changed twice', async () => {
+    const { client } = home.space;
+    const remove = await applyFinalizerPolicy(home.space);
+    try {
+      let count = 0;
+      const created = await until('the policy is in force', async () => {
+        const one = await jobs.create(`early-${count++}`, 'sleep 1000');
+        return one.metadata.finalizers !== undefined && one;
+      });
+      expect(created.metadata.finalizers).to.deep.equal(['finalizer.htc.cern.ch']);
+      const early = created.metadata.name;
+      await jobs.until(early, 'is active', ({ active }) => active === 1);
+      const changes = ((await jobs.find(early))?.metadata as unknown as ManagedMeta).managedFields;
+      // thresher wrote its status alone: a change of the finalizer would stand there.
+      expect(
+        changes.filter(({ manager }) => manager === 'thresher').map(({ subresource }) => subresource),
+      ).to.deep.equal(['status']);
+      const own = { metadata: { name: 'own', finalizers: ['example.org/own'] } };
+      const other = await client.create(jobs.path(), { ...created, ...own, status: undefined });
+      expect((other as HtcJobObject).metadata.finalizers).to.have.members([
+        'example.org/own',
+        'finalizer.htc.cern.ch',
+      ]);
+      await client.patch(jobs.path('own'), { metadata: { finalizers: ['finalizer.htc.cern.ch'] } });
+      const all = ['own', ...Array.from({ length: count }, (_, one) => `early-${one}`)];
+      for (const one of all) await jobs.delete(one);
+      for (const one of all) await jobs.untilGone(one);
+    } finally {
+      await remove();
+    }
   });
 
   it('an operator that is told to stop ends in order', async () => {

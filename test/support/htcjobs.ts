@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { crd } from '../../src/clients/htcjob/crd.ts';
+import { finalizerPolicy } from '../../src/clients/htcjob/manifests.ts';
 import type { HtcJobSpec, HtcJobStatus } from '../../src/clients/htcjob/resource.ts';
 import type { ControlPlane, KubeClient, KubeObject, Namespace } from './kubernetes.ts';
 import { until } from './until.ts';
@@ -45,6 +46,32 @@ export async function applyCrd({ client }: Pick<ControlPlane, 'client'>): Promis
     const { status } = await client.raw('GET', '/apis/htc.cern.ch/v1alpha1/htcjobs?limit=1');
     return status === 200;
   });
+}
+
+/**
+ * Applies `finalizer-policy.yaml` for one namespace alone: operators of the other ones are tested without it.
+ * @returns takes it back
+ */
+export async function applyFinalizerPolicy({
+  client,
+  name,
+}: Pick<Namespace, 'client' | 'name'>): Promise<() => Promise<void>> {
+  const [policy = {}, binding = {}] = finalizerPolicy();
+  const admission = '/apis/admissionregistration.k8s.io/v1';
+  const [policies, bindings] = ['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].map(
+    (plural) => `${admission}/${plural}/${name}`,
+  ) as [string, string];
+  const matchResources = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } };
+  await apply(client, policies, { ...policy, metadata: { name } });
+  await apply(client, bindings, {
+    ...binding,
+    metadata: { name },
+    spec: { policyName: name, matchResources },
+  });
+  return async () => {
+    await client.delete(bindings, {});
+    await client.delete(policies, {});
+  };
 }
 
 /** Applies objects of `thresher htcjob rbac`. */

@@ -1,4 +1,4 @@
-import { htcJobs } from './resource.ts';
+import { finalizer, htcJobs } from './resource.ts';
 
 type Manifest = Readonly<Record<string, unknown>>;
 
@@ -52,6 +52,53 @@ export function rights(): readonly Manifest[] {
     role('ClusterRole', `${name}-secrets`, [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]),
     ofUsers(['create', 'get', 'list', 'watch', 'update', 'patch', 'delete', 'deletecollection'], 'edit'),
     ofUsers(['get', 'list', 'watch'], 'view'),
+  ];
+}
+
+/**
+ * Kubernetes 1.36 gives new HTCJobs their finalizer as they are created, so that thresher need not change them for that. It is no part of the others: an older
+ * cluster does not know it, and where no operator runs, nobody would take the finalizer away again.
+ */
+export function finalizerPolicy(): readonly Manifest[] {
+  const admission = { apiVersion: 'admissionregistration.k8s.io/v1' };
+  const metadata = { name: `${name}-finalizer`, labels };
+  const patch = (path: string, value: string) =>
+    `[JSONPatch{op: "add", path: "/metadata/finalizers${path}", value: ${value}}]`;
+  const [one, list] = [patch('/-', `"${finalizer}"`), patch('', `["${finalizer}"]`)];
+  return [
+    {
+      ...admission,
+      kind: 'MutatingAdmissionPolicy',
+      metadata,
+      spec: {
+        // thresher sets the finalizer of one that came without.
+        failurePolicy: 'Ignore',
+        reinvocationPolicy: 'Never',
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [group], apiVersions: ['*'], operations: ['CREATE'], resources: [htcJobs.resource] },
+          ],
+        },
+        matchConditions: [
+          {
+            name: 'has-none',
+            expression: `!has(object.metadata.finalizers) || !("${finalizer}" in object.metadata.finalizers)`,
+          },
+        ],
+        mutations: [
+          {
+            patchType: 'JSONPatch',
+            jsonPatch: { expression: `has(object.metadata.finalizers) ? ${one} : ${list}` },
+          },
+        ],
+      },
+    },
+    {
+      ...admission,
+      kind: 'MutatingAdmissionPolicyBinding',
+      metadata,
+      spec: { policyName: metadata.name, matchResources: { namespaceSelector: {} } },
+    },
   ];
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { crd } from '../../../src/clients/htcjob/crd.ts';
-import { deployment, rights, settings } from '../../../src/clients/htcjob/manifests.ts';
+import { deployment, finalizerPolicy, rights, settings } from '../../../src/clients/htcjob/manifests.ts';
 import { longestRanges } from '../../../src/clients/htcjob/numbers.ts';
 import { type HtcJobCondition, type HtcJobStatus, mostJobs } from '../../../src/clients/htcjob/resource.ts';
 import { notesOf } from '../../../src/sources/htcjob/events.ts';
@@ -22,6 +22,7 @@ const files = {
   'rbac.yaml': rights(),
   'settings.yaml': settings(),
   'deployment.yaml': deployment(),
+  'finalizer-policy.yaml': finalizerPolicy(),
 };
 
 interface Bounds {
