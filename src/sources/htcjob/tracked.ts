@@ -232,6 +232,12 @@ export class Tracked {
     return this.attempts.size > 0 || (uniqId === this.uid && factory === factoryId);
   }
 
+  /** Whether it is this factory's beyond doubt, also while another operator holds the Lease: without `factory` in its status both may think so. */
+  isSurelyOf(factoryId: string): boolean {
+    const { uniqId, factory } = this.status ?? {};
+    return this.attempts.size > 0 || (uniqId === this.uid && factory === factoryId);
+  }
+
   get isSuspended(): boolean {
     return this.spec.suspend === true;
   }
