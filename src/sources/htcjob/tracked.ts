@@ -50,6 +50,8 @@ export class Tracked {
   #wasNew = false;
   /** Why the object cannot be run as it is, and why it is not begun. */
   flaw: string | undefined;
+  /** Its server takes a status of it, though it has a flaw. */
+  hasStatusTaken = false;
   misfit: string | undefined;
   /** Indexes of the attempts whose end was asked for. */
   readonly ending = new Set<number>();
@@ -142,6 +144,7 @@ export class Tracked {
     this.isDeletionRead &&= this.isDeleting;
     this.status = status;
     this.flaw = object.flaw;
+    this.hasStatusTaken = object.hasStatusTaken === true;
     this.misfit = object.misfit;
     if (this.flaw !== undefined) return !isSame;
     this.bytes = scriptLength + bytesBesideScript + jobCount(spec) * bytesOfJob;
