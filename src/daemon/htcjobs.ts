@@ -92,6 +92,11 @@ export async function workerOfJob(
 
 function whyNone({ spec, status }: HtcJob, number: number): string {
   const { outputDirectory, outputIndexes, completedIndexes, failedIndexes, conditions } = status ?? {};
+  // One with a mistake has failed, and none of its jobs ever had a worker.
+  const invalid = conditions?.find(({ type, status: is, reason }) => {
+    return type === 'Failed' && is === 'True' && reason === 'Invalid';
+  });
+  if (invalid !== undefined) return `the HTCJob is invalid, and none of its jobs ran: ${invalid.message}`;
   const isIn = (ranges: string | undefined) => fromRanges(ranges, jobCount(spec)).has(number);
   if (isIn(outputIndexes))
     return `it has ended, and its row was deleted; its output with _condor_stdout is in ${outputDirectory ?? ''}/${number} of outputDir`;

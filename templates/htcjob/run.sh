@@ -217,8 +217,14 @@ drop_links() {
   rm -rf "$room"
 }
 
+# Only a directory that its user may write can be moved, and tar reads only one that may be listed: caches and copies of /cvmfs are read-only.
+open_up() {
+  find "$@" -type d ! -perm -700 -exec chmod u+rwx {} \; 2>/dev/null
+}
+
 # Moves paths of the work directory into the directory that is packed.
 take() {
+  open_up "$@"
   mv -- "$@" "$packed/" 2>/dev/null || lost=yes
 }
 
@@ -233,6 +239,8 @@ take_listed() {
       echo "thresher: the job left no $name" >&2
       continue
     fi
+    [ -w "$place" ] || chmod u+rwx "$place" || lost=yes
+    open_up "$from/$name"
     mkdir -p "$packed/./$(dirname "./$name")" && mv -- "$from/$name" "$packed/$name" || lost=yes
   done <"$payload/output-files"
 }

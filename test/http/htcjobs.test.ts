@@ -22,6 +22,22 @@ const job: HtcJob = {
     completedIndexes: '1',
   },
 };
+/** One with a mistake: it counts as failed, and none of its jobs ever had a worker. */
+const wrong: HtcJob = {
+  ...htcJob({}, 'wrong'),
+  status: {
+    conditions: [
+      {
+        type: 'Failed',
+        status: 'True',
+        reason: 'Invalid',
+        message: 'image: write one',
+        lastTransitionTime: '',
+      },
+    ],
+    failedIndexes: '0',
+  },
+};
 const events = [{ time: '2026-01-01T00:00:00Z', type: 'Normal', reason: 'Submitted', message: 'it was' }];
 
 describe('HTCJobs by HTTP', () => {
@@ -39,6 +55,7 @@ describe('HTCJobs by HTTP', () => {
       },
       one: async (name) => {
         if (name === 'default/zero') return job;
+        if (name === 'default/wrong') return wrong;
         throw new ThresherError('no-such-htcjob', `there is no HTCJob ${name}`);
       },
       events: async () => events,
@@ -101,6 +118,7 @@ describe('HTCJobs by HTTP', () => {
     ['/default/zero/logs?index=3', 404, 'no-such-worker', 'its jobs are 0 to 2'],
     ['/default/zero/logs?index=2', 404, 'no-such-worker', 'has no worker: Q is paused'],
     ['/default/zero/logs?index=1', 404, 'no-such-worker', 'it has ended, and its row was deleted'],
+    ['/default/wrong/logs', 404, 'no-such-worker', 'is invalid, and none of its jobs ran: image: write one'],
     ['/default/zero/logs?index=x', 400, 'http-request-wrong', 'the number of a job, a whole number'],
     ['/default/zero/logs?follow=perhaps', 400, 'http-request-wrong', 'true or false'],
     ['/default/ZERO', 400, 'http-request-wrong', 'the name of a HTCJob'],

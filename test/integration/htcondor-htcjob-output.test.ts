@@ -103,6 +103,7 @@ describe('the output of HTCJobs on HTCondor', function () {
         echo "said $1"
         echo "result of $1" > result.txt
         mkdir -p deep/er; printf '\\000\\377' > "deep/er/a name"; chmod 750 "deep/er/a name"
+        mkdir -p mod/cache; echo read-only > mod/cache/file; chmod -R a-w mod
         ln -s /etc/passwd link; echo secret > thresher-payload/secret; : > .hidden
         exit "$1"`;
       const name = `b8-${kind}`;
@@ -112,8 +113,9 @@ describe('the output of HTCJobs on HTCondor', function () {
       expect(status.outputDirectory).to.match(new RegExp(`^${namespace.name}/${name}-`));
       for (const number of [0, 1, 2]) {
         expect(readdirSync(kept(status, `${number}`)).sort()).to.deep.equal(
-          ['.hidden', '_condor_stderr', '_condor_stdout', 'deep', 'result.txt'].sort(),
+          ['.hidden', '_condor_stderr', '_condor_stdout', 'deep', 'mod', 'result.txt'].sort(),
         );
+        expect(text(status, `${number}/mod/cache/file`)).to.equal('read-only\n');
         expect(text(status, `${number}/result.txt`)).to.equal(`result of ${number}\n`);
         expect(text(status, `${number}/_condor_stdout`)).to.equal(`said ${number}\n`);
         expect([...readFileSync(kept(status, `${number}/deep/er/a name`))]).to.deep.equal([0, 255]);
@@ -164,7 +166,7 @@ describe('the output of HTCJobs on HTCondor', function () {
         queueName: kind,
         output: {},
       });
-      const some = jobs.create(`some-${kind}`, 'mkdir a; echo 1 > a/b; echo 2 > c; echo 3 > d', {
+      const some = jobs.create(`some-${kind}`, 'mkdir a; echo 1 > a/b; chmod 500 a; echo 2 > c; echo 3 > d', {
         queueName: kind,
         output: { directory: 'my/results', files: ['a', 'd', 'none'] },
       });

@@ -130,6 +130,22 @@ for (const kind of ['local', 'remote'] as const)
       expect(await jobs.until('right', 'has ended', isOver)).to.include({ succeeded: 1 });
     });
 
+    it('one whose job ignores its signal keeps no other from being deleted', async () => {
+      const deaf = join(space.directory, 'deaf');
+      await jobs.create('deaf', `trap "" TERM; echo >${deaf}; while :; do sleep 1; done`);
+      await jobs.until('deaf', 'runs', ({ reason }) => reason === 'Running');
+      await until('its job ignores signals', () => existsSync(deaf));
+      await Promise.all([jobs.create('early', 'sleep 1000'), jobs.create('late', 'sleep 1000')]);
+      for (const name of ['early', 'late'])
+        await jobs.until(name, 'runs', ({ reason }) => reason === 'Running');
+      await Promise.all([jobs.delete('deaf'), jobs.delete('early')]);
+      await jobs.untilGone('early');
+      await jobs.delete('late');
+      await jobs.untilGone('late');
+      expect(await jobs.find('deaf'), 'its job has still its time').to.not.equal(undefined);
+      await jobs.untilGone('deaf');
+    });
+
     it('says that HTCondor holds a job, and why', async () => {
       await jobs.create('held', 'sleep 1000');
       const { clusterId = '' } = await jobs.until('held', 'runs', ({ reason }) => reason === 'Running');

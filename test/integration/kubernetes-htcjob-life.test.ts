@@ -332,6 +332,7 @@ describe('the life of a HTCJob', () => {
 
   it('has one operator: another waits, says so, and takes over when the first has stopped', async () => {
     const other = htcJobSite(home.plane, [space, home.other]);
+    await untilSaid(daemon, 'this daemon is the operator of HTCJobs');
     try {
       const second = other.start();
       await untilSaid(second, 'HTCJobs wait for the Lease');
@@ -340,11 +341,24 @@ describe('the life of a HTCJob', () => {
       expect(await other.workers()).to.deep.equal([]);
       const reasons = (await other.queue('Q')).reasons.map(({ code }) => code);
       expect(reasons).to.include('htcjob-lease');
+      await jobs.create('stays', `while ! [ -e ${site.path('go')} ]; do sleep 0.2; done`);
+      await jobs.until('stays', 'is active', ({ active }) => active === 1);
       daemon.process.kill('SIGKILL');
       await daemon.ended;
       await jobs.create('three', 'exit 0');
       expect(await jobs.until('three', 'has ended', isOver)).to.include({ succeeded: 1 });
       expect(await other.workers()).to.have.length(1);
+      // What the first one has claimed stays with it, though the second one holds the Lease.
+      daemon = site.start();
+      writeFileSync(site.path('go'), '');
+      expect(await jobs.until('stays', 'has ended', isOver)).to.include({ succeeded: 1 });
+      await jobs.delete('two');
+      await jobs.untilGone('two');
+      expect((await site.queue('Q')).reasons.map(({ code }) => code)).to.include('htcjob-lease');
+      // An operator that ends in order leaves the Lease behind: the first one has it at its next looks.
+      second.process.kill('SIGTERM');
+      expect(await second.ended, second.output()).to.equal(0);
+      await untilSaid(daemon, 'this daemon is the operator of HTCJobs');
     } finally {
       await other.clean();
     }

@@ -52,9 +52,9 @@ const hangs = 5000;
 const atOnce = 500;
 /** Connections that are asked at the same time: a hanging one delays others by its deadline only where so many hang. */
 const connectionsAtOnce = 8;
-/** How often, and with what pause (ms), a pass asks again for ends that are not there yet. */
+/** How often, and with what pauses (ms), a pass asks again for ends that are not there yet: less often while none comes. */
 const killTurns = 20;
-const killPause = 500;
+const killPauses = { first: 500, longest: 2000 };
 /** Workers that would not go, after which a pass ends. */
 const mostStuck = 2000;
 
@@ -91,20 +91,32 @@ export class SweeperAgent {
   async pass(signal: AbortSignal): Promise<void> {
     // A worker that takes some time to end is asked again in this pass; one that does not end at all waits for the next pass.
     const broken = noneBroken();
+    const discarding = noneBroken();
+    const asked = new Set<number>();
+    const tried = new Set<number>();
     try {
+      let pause = killPauses.first;
       for (let turn = 0; turn < killTurns && !signal.aborted; turn++) {
+        const left = await this.#endSome(broken, asked);
         // If all fail, the backend is in trouble: the next pass asks again.
-        if ((await this.#endSome(broken)) !== 'more') break;
-        await this.#parts.clock.sleep(killPause, signal);
+        if (left === 'none' || left === 'failures') break;
+        // The sources of workers that have ended wait for their removal, and one worker that does not end may take all turns of a pass.
+        await this.#sweepDiscarded(discarding, tried);
+        await this.#parts.clock.sleep(pause, signal);
+        pause = left === 'more' ? killPauses.first : Math.min(pause * 2, killPauses.longest);
       }
     } finally {
-      await this.sweep();
+      await this.sweep(discarding);
     }
     throwFirst(broken);
   }
 
-  /** Ends workers that are to end, as many as one call takes. @returns what is left: nothing, more to come, or nothing but failures. */
-  async #endSome(broken: Broken): Promise<'none' | 'more' | 'failures'> {
+  /**
+   * Ends workers that are to end, as many as one call takes.
+   * @param asked those that were asked in this pass
+   * @returns what is left: nothing, more to come, workers that were all asked before and none of which has ended, or nothing but failures.
+   */
+  async #endSome(broken: Broken, asked: Set<number>): Promise<'none' | 'more' | 'same' | 'failures'> {
     const { ledger, store, calls, clock, log, step } = this.#parts;
     const { config, configId } = this.#runtime;
     const from = this.#lastAsked;
@@ -116,6 +128,8 @@ export class SweeperAgent {
     const wanted = [...next, ...first.filter(({ workerId }) => workerId <= from)];
     this.#lastAsked = wanted.at(-1)?.workerId ?? from;
     const ready = wanted.filter(({ workerId }) => !ledger.inFlight.has(workerId));
+    let hasMoved = ready.some(({ workerId }) => !asked.has(workerId));
+    for (const { workerId } of ready) asked.add(workerId);
     for (const { workerId } of wanted)
       if (ledger.inFlight.has(workerId)) ledger.whyLeft.set(workerId, notSubmittedYet);
     // A longer list comes in parts.
@@ -141,6 +155,7 @@ export class SweeperAgent {
       for (const workerId of its) failed.add(workerId);
       this.#tellLate(whys);
       if (gone.length === 0) return its.length < workers.length;
+      hasMoved = true;
       // How it ended is looked up freshly: the monitor may be late, and what never started is seen by none.
       const results = await calls.call(`check of ${config.name}`, (signal) => monitor.check(gone, signal));
       const made = await eachGivingWay(givingWay(clock), gone, ({ workerId }) => {
@@ -169,7 +184,8 @@ export class SweeperAgent {
     if (all && others.length === ready.length) return 'none';
     // Those behind a connection that failed are in a longer list's later parts.
     if (others.length === 0 && ready.length > 0) return isWhole ? 'failures' : 'more';
-    return others.length > 0 && others.every(({ workerId }) => failed.has(workerId)) ? 'failures' : 'more';
+    if (others.length > 0 && others.every(({ workerId }) => failed.has(workerId))) return 'failures';
+    return hasMoved ? 'more' : 'same';
   }
 
   /** One line for all that failed alike. @returns who failed */
@@ -215,13 +231,16 @@ export class SweeperAgent {
     );
   }
 
-  /** Removes the traces of workers whose keep time is over; @returns how many. */
-  async sweep(): Promise<number> {
+  /**
+   * Removes the traces of workers whose keep time is over, and of those that their sources need no more.
+   * @param discarding connections that have failed for those in this pass: they are asked for none of them again
+   * @returns how many
+   */
+  async sweep(discarding = noneBroken()): Promise<number> {
     const { ledger, store, believed } = this.#parts;
     const { config, configId } = this.#runtime;
     let swept = 0;
     const before = new Set(this.#kept.keys());
-    const discarding = noneBroken();
     swept += await this.#sweepDiscarded(discarding);
     // A discarded worker that always hangs keeps no other of its connection from its turn.
     const broken = noneBroken();
@@ -276,12 +295,17 @@ export class SweeperAgent {
       if (!places.includes(placement)) this.#stuck.delete(workerId);
   }
 
-  /** Those that their sources need no more; @returns how many. */
-  async #sweepDiscarded(broken: Broken): Promise<number> {
+  /**
+   * Those that their sources need no more.
+   * @param tried those that had their turn, and get no other
+   * @returns how many went
+   */
+  async #sweepDiscarded(broken: Broken, tried = new Set<number>()): Promise<number> {
     const { ledger, store } = this.#parts;
     const { config, configId } = this.#runtime;
     let swept = 0;
-    const wanted = [...ledger.discarded];
+    const wanted = [...ledger.discarded].filter((workerId) => !tried.has(workerId));
+    for (const workerId of wanted) tried.add(workerId);
     for (let start = 0; start < wanted.length; start += atOnce) {
       const asked = wanted.slice(start, start + atOnce);
       const found = new Map((await store.workers.byIds(asked)).map((worker) => [worker.workerId, worker]));

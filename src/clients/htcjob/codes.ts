@@ -9,7 +9,7 @@ export const htcjobErrors = {
   },
   'htcjob-lease': {
     meaning:
-      'Another operator of HTCJobs holds the Lease, or this daemon cannot read or write it. Two operators would submit jobs twice.',
+      'Another operator of HTCJobs holds the Lease, or this daemon cannot read or write it. Two operators would submit jobs twice. HTCJobs that this factory has claimed go on while another one holds it.',
     remedy:
       'Nothing to do if another daemon is to be the operator; else see the message for the right or the server that is missing.',
   },

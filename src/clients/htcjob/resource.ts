@@ -291,18 +291,26 @@ export function misfitOf(spec: HtcJobSpec): string | undefined {
 /** Why an object is no HTCJob that could be run; undefined where it is one. An older schema may have let it through. */
 export function flawOf({ spec }: { readonly spec?: unknown }): string | undefined {
   const { script, queue } = (spec ?? {}) as { readonly script?: unknown; readonly queue?: unknown };
-  const { source, image, command, queue: former } = (script ?? {}) as Readonly<Record<string, unknown>>;
+  const { source, image, queue: former } = (script ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof source !== 'string') return 'spec.script.source is no text; write the script there';
   if (typeof image !== 'string') return 'spec.script.image is no text; write the name of the image there';
-  if (typeof command !== 'string' && !isListOfTexts(command))
-    return 'spec.script.command is neither a text nor a list of texts; write the program there';
-  if (command.length > mostArguments && typeof command !== 'string')
-    return `spec.script.command has ${command.length} texts, and may have ${mostArguments}; write long lists into the script`;
   const counts = Object.entries({ 'spec.queue': queue, 'spec.script.queue': former });
   const wrong = counts.find(([, count]) => !isJobCount(count))?.[0];
   return wrong === undefined
-    ? undefined
+    ? commandFlawOf({ spec })
     : `${wrong} is no whole number from 1 to ${mostJobs}; write the number of jobs there`;
+}
+
+/** Why a command is none: the schema of today lets any value through, since no schema can say "a text or a list". */
+export function commandFlawOf({ spec }: { readonly spec?: unknown }): string | undefined {
+  const { script } = (spec ?? {}) as { readonly script?: unknown };
+  const { command } = (script ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof command === 'string') return undefined;
+  if (!isListOfTexts(command))
+    return 'spec.script.command is neither a text nor a list of texts; write the program there';
+  return command.length <= mostArguments
+    ? undefined
+    : `spec.script.command has ${command.length} texts, and may have ${mostArguments}; write long lists into the script`;
 }
 
 /** A list is a program with its arguments, and a text is split at blanks. */

@@ -52,6 +52,7 @@ export function readSubmitCommands(text: string, added: readonly string[] = []):
       const why =
         refusal ??
         valueRefusal(key, value) ??
+        endRefusal(key, value) ??
         (first === undefined ? undefined : `line ${first} has this command already; keep one of them`);
       if (why !== undefined) problem(why);
       else {
@@ -167,6 +168,33 @@ const readers: Readonly<Record<string, Reader>> = {
   rank: 'match',
   require_gpus: 'gpu',
 };
+
+/**
+ * Seconds that a user may have a job wait between its signal and its end: HTCondor's own default of a machine.
+ * Source: HTCondor 25.14, `param_info.in`, MachineMaxVacateTime
+ */
+const longestEnd = 600;
+/** Signals that end no program which does not handle them. Source: signal(7) */
+const notEnding: ReadonlySet<number> = new Set(
+  (['CHLD', 'CONT', 'STOP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'WINCH'] as const).map(
+    (name) => constants.signals[`SIG${name}`],
+  ),
+);
+
+/** Why a user may not have a job end so: it would stay on its machine, and in the queue, for as long as its machine lets it. */
+function endRefusal(key: string, value: string): string | undefined {
+  if (/^(job_max_vacate_time|kill_sig_timeout)$/i.test(key))
+    return /^\d{1,3}$/.test(value) && Number(value) <= longestEnd
+      ? undefined
+      : `its value is ${shown(value)}; it must be a whole number of seconds, at most ${longestEnd}`;
+  if (!/^kill_sig$/i.test(key)) return undefined;
+  const number = /^\d+$/.test(value)
+    ? Number(value)
+    : constants.signals[value.toUpperCase() as NodeJS.Signals];
+  return notEnding.has(number)
+    ? `its value is ${shown(value)}, a signal that ends no job; it must be one that does, as SIGTERM`
+    : undefined;
+}
 
 function formRefusal(key: string, value: string): string | undefined {
   const form = forms[key];

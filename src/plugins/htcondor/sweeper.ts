@@ -24,8 +24,10 @@ export interface SweeperParts {
 
 /** How long one call waits for jobs that it removed, ms. A slower job is `pending`, and the next call goes on. */
 const patience = { kill: 5000, remove: 20_000 };
-/** Between two looks, ms: each is a process of its own, and a question to the schedd. */
-const pauses = { first: 200, longest: 2000 };
+/** Between two looks, ms: each is a process of its own, and a question to the schedd. Once a job has gone, its user waits for the answer. */
+const pauses = { first: 200, longest: 2000, longestBehindGone: 500 };
+/** No further job has gone for so long since the last one, ms: the others take their time, and a call reports what has gone. */
+const still = 1000;
 /** Jobs of one command: an argument has its longest, and a schedd does nothing else meanwhile. */
 const atOnce = 500;
 
@@ -184,7 +186,7 @@ export class HTCondorSweeper implements Sweeper {
       const listed = await jobs();
       await schedd.jobQueue.require(started, signal);
       await this.#act(listed, signal);
-      const left = await this.#untilGone(jobs, patience.kill, signal);
+      const left = await this.#untilGone(jobs, listed, patience.kill, signal);
       return left.length > 0 ? { kind: 'pending' } : await this.#gone(started, signal);
     } catch (error) {
       return { kind: 'failed', error: toReason(error) };
@@ -288,8 +290,9 @@ export class HTCondorSweeper implements Sweeper {
         if (left.length > 0) await schedd.jobQueue.require(started, signal);
         const now = this.#parts.daemon.clock.now();
         for (const job of left) reasons.set(job.workerId, schedd.removals.see(job, now));
-        await this.#act(left, signal);
-        left = await this.#untilGone(jobs, how.patience, signal);
+        const told = await this.#act(left, signal);
+        // A job that ignores its signal has the time of its machine: a call that waited for it again would keep all others waiting.
+        if (told.length > 0) left = await this.#untilGone(jobs, told, how.patience, signal);
       } catch (error) {
         failure = toReason(error);
       }
@@ -308,8 +311,11 @@ export class HTCondorSweeper implements Sweeper {
     return outcomes;
   }
 
-  /** One command for all; what was removed before, and is still on its way out, is not told again. */
-  async #act(jobs: readonly Job[], signal: AbortSignal): Promise<void> {
+  /**
+   * One command for all; what was removed before, and is still on its way out, is not told again.
+   * @returns the jobs that were told
+   */
+  async #act(jobs: readonly Job[], signal: AbortSignal): Promise<readonly Job[]> {
     const { schedd } = this.#parts;
     // One that was held while it was removed is removed further, and asked seldom: its CE has refused it just now.
     const { clock } = this.#parts.daemon;
@@ -320,19 +326,33 @@ export class HTCondorSweeper implements Sweeper {
         schedd.client.act('remove', `${schedd.mine} && (${whereSame(some)})`, reason, signal),
       );
     }
+    return fresh;
   }
 
+  /**
+   * Waits for jobs that were told to go, and no longer than others of them go.
+   * @returns the jobs that are left, also those that were told earlier
+   */
   async #untilGone(
     look: () => Promise<readonly Job[]>,
+    told: readonly Job[],
     longest: number,
     signal: AbortSignal,
   ): Promise<readonly Job[]> {
     const { clock } = this.#parts.daemon;
     const deadline = clock.monotonic() + longest;
-    for (let pause = pauses.first; ; pause = Math.min(pause * 2, pauses.longest)) {
+    const awaited = new Set(told.map(({ id }) => jobIdText(id)));
+    let before = awaited.size;
+    let movedAt = Infinity;
+    for (let pause = pauses.first; ;) {
       const left = await look();
-      if (left.length === 0 || signal.aborted || clock.monotonic() + pause > deadline) return left;
+      const now = clock.monotonic();
+      const staying = left.filter(({ id }) => awaited.has(jobIdText(id))).length;
+      if (staying < before) movedAt = now;
+      before = staying;
+      if (staying === 0 || signal.aborted || now + pause > deadline || now - movedAt >= still) return left;
       await clock.sleep(pause, signal);
+      pause = Math.min(pause * 2, movedAt === Infinity ? pauses.longest : pauses.longestBehindGone);
     }
   }
 }

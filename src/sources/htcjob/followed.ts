@@ -1,4 +1,5 @@
 import {
+  commandFlawOf,
   countingSpec,
   countingStatus,
   decidingOf,
@@ -43,6 +44,8 @@ export interface Followed {
   readonly scriptLength: number;
   /** Why the object cannot be run as it is. */
   readonly flaw?: string;
+  /** The schema of today lets the flaw through, so that its server takes a status of it. */
+  readonly hasStatusTaken?: true;
   /** Why it is not begun. Where its jobs run, the field counts as far as it can. */
   readonly misfit?: string;
 }
@@ -57,6 +60,7 @@ export function kept(object: HtcJob): Followed {
   const { namespace, name, uid, resourceVersion, generation, finalizers } = metadata;
   const { creationTimestamp, deletionTimestamp } = metadata;
   const flaw = flawOf(object);
+  const hasStatusTaken = flaw !== undefined && flaw === commandFlawOf(object);
   const misfit = flaw === undefined ? misfitOf(spec) : undefined;
   const isOpen = !status?.completionTime && !deletionTimestamp;
   return {
@@ -75,6 +79,7 @@ export function kept(object: HtcJob): Followed {
     ...(flaw === undefined && isOpen && !isLong(sizeOf(spec, longestKept)) && { whole: countingSpec(spec) }),
     scriptLength: flaw === undefined ? spec.script.source.length : 0,
     ...(flaw !== undefined && { flaw }),
+    ...(hasStatusTaken && { hasStatusTaken }),
     ...(misfit !== undefined && { misfit }),
   };
 }

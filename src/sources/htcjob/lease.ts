@@ -9,8 +9,8 @@ import { fieldManager } from '../../clients/htcjob/resource.ts';
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 
-/** ms. Sources: the defaults of client-go's leader election, made a little longer. */
-const times = { duration: 20_000, renewWithin: 14_000, retry: 2000, renew: 4000 };
+/** ms. Sources: the defaults of client-go's leader election, made a little longer. `left`: the duration that a holder gives it at its end. */
+const times = { duration: 20_000, left: 1000, renewWithin: 14_000, retry: 2000, renew: 4000 };
 
 export interface LeasePlace {
   readonly namespace: string;
@@ -35,18 +35,21 @@ export interface LeaseParts {
   /** Called when it is held from now on, and when it is no more. */
   readonly changed: () => void;
   /** Which Lease was held when: what is made under one is made after that is on record. */
-  readonly history: Pick<LeaseHistory, 'note'>;
+  readonly history: Pick<LeaseHistory, 'note' | 'isLast'>;
 }
 
 /**
- * One operator works at a time: the holder of a Lease. A Lease counts as left once it has not changed for its whole duration by
- * the clock of the one who waits, so clocks that differ do no harm.
+ * One operator claims HTCJobs at a time: the holder of a Lease. What a factory has claimed stays with this factory, whichever holds the
+ * Lease. A Lease counts as left once it has not changed for its whole duration by the clock of the one who waits, so clocks that differ do
+ * no harm.
  */
 export class LeaseHolder {
   readonly #place: LeasePlace;
   readonly #parts: LeaseParts;
   /** Monotonic ms up to which it is ours. */
   #until = -Infinity;
+  /** Monotonic ms up to which it is another operator's, and one that this factory held last. */
+  #othersUntil = -Infinity;
   #seen: { readonly version: string | undefined; readonly at: number } | undefined;
   #other: string | undefined;
   /** The uid of the one that is held, or was held last. */
@@ -64,6 +67,14 @@ export class LeaseHolder {
     return this.#parts.clock.monotonic() < this.#until;
   }
 
+  /**
+   * Whether another operator holds it now, and this factory held it before: the server has the HTCJobs that this factory has claimed, and
+   * these go on.
+   */
+  get isWithOther(): boolean {
+    return !this.isHeld && this.#parts.clock.monotonic() < this.#othersUntil;
+  }
+
   /** Why it is not held, as a sentence. */
   get why(): string {
     const { namespace, name } = this.#place;
@@ -78,6 +89,7 @@ export class LeaseHolder {
     const { clock, log } = this.#parts;
     const ended = () => signal.aborted;
     let wasHeld = false;
+    let wasWithOther = false;
     while (!ended()) {
       const until = this.#until;
       try {
@@ -89,15 +101,39 @@ export class LeaseHolder {
         if (!isKubernetesError(error, 'kubernetes-conflict', 'kubernetes-already-exists'))
           this.#trouble = toReason(error).message;
       }
-      const { isHeld } = this;
+      const { isHeld, isWithOther } = this;
       // It may have run out for a moment, between two looks or during one: steps of that moment were left out.
       const ranOut = wasHeld && clock.monotonic() >= until;
-      if (wasHeld !== isHeld || ranOut) this.#parts.changed();
+      if (wasHeld !== isHeld || wasWithOther !== isWithOther || ranOut) this.#parts.changed();
       if (isHeld && (!wasHeld || ranOut))
         log.info('this daemon is the operator of HTCJobs', { ...this.#place });
       this.#tell(isHeld ? undefined : this.why);
       wasHeld = isHeld;
+      wasWithOther = isWithOther;
       await clock.sleep(isHeld ? times.renew : times.retry, signal);
+    }
+  }
+
+  /**
+   * Leaves it to others, once this operator has ended: they need not wait for its whole duration. It still names this holder, which goes on
+   * at once after a restart. Where the server does not take that, others wait.
+   */
+  async release(): Promise<void> {
+    if (!this.isHeld) return;
+    const { client, log } = this.#parts;
+    const { namespace, name, holder } = this.#place;
+    const path = objectPath(leases, namespace, name);
+    const options = { signal: new AbortController().signal, timeout: 2000 };
+    try {
+      const { metadata, spec }: Lease = await client.get(path, options);
+      if (spec?.holderIdentity !== holder) return;
+      const { resourceVersion } = metadata ?? {};
+      const left = { ...this.#spec(spec.leaseTransitions ?? 0), leaseDurationSeconds: times.left / 1000 };
+      const patch = { metadata: { ...(resourceVersion !== undefined && { resourceVersion }) }, spec: left };
+      this.#until = -Infinity;
+      await client.patch(path, patch, { ...options, kind: 'merge', fieldManager });
+    } catch (error) {
+      log.info('the Lease of HTCJobs is not given back, and others wait for its end', { ...toReason(error) });
     }
   }
 
@@ -135,6 +171,8 @@ export class LeaseHolder {
     if (!isOurs && !isLeft) {
       this.#other = holderIdentity;
       this.#until = -Infinity;
+      const isKnown = await this.#parts.history.isLast(lease.metadata?.uid ?? '');
+      this.#othersUntil = isKnown ? begun + times.renewWithin : -Infinity;
       return;
     }
     const spec = this.#spec((leaseTransitions ?? 0) + (isOurs ? 0 : 1));
@@ -166,6 +204,7 @@ export class LeaseHolder {
 
   #held(begun: number): void {
     this.#other = undefined;
+    this.#othersUntil = -Infinity;
     this.#until = begun + times.renewWithin;
   }
 }
@@ -201,6 +240,8 @@ export class LeaseHistory {
   static readonly #name = 'leases.json';
   readonly #host: Pick<SourceHost, 'memory' | 'clock' | 'log'>;
   #eras: readonly Era[] | undefined;
+  /** As an earlier process left them. */
+  #recorded: readonly Era[] | undefined;
   readonly #latestMade: () => Promise<number>;
   /** The last change of the record. */
   #change: Promise<void> = Promise.resolve();
@@ -248,6 +289,15 @@ export class LeaseHistory {
     this.#eras = eras;
   }
 
+  /** Whether this Lease, by its uid, is the one that this factory held last. @throws Error of the memory */
+  async isLast(uid: string): Promise<boolean> {
+    return (await this.#known()).at(-1)?.uid === uid;
+  }
+
+  async #known(): Promise<readonly Era[]> {
+    return this.#eras ?? (this.#recorded ??= (await this.#read()) ?? []);
+  }
+
   /** Undefined where nothing was ever noted. */
   async #read(): Promise<readonly Era[] | undefined> {
     const { memory, log } = this.#host;
@@ -275,14 +325,16 @@ export class LeaseHistory {
 
   async #beginAnew(): Promise<void> {
     const { memory, clock } = this.#host;
-    const before = this.#eras ?? [];
+    const before = await this.#known();
     const uid = before.at(-1)?.uid;
     if (uid === undefined) return;
     const now = clock.now();
     const closed = before.map((era) => (era.uid === uid ? { ...era, uid: `${uid} until ${now}` } : era));
     const eras = [...closed, { uid, from: await this.#fromNow(now) }].slice(-mostEras);
     await memory.write(LeaseHistory.#name, JSON.stringify(eras));
-    this.#eras = eras;
+    // While another operator holds it, the time since the start of this process is not noted yet.
+    if (this.#eras === undefined) this.#recorded = eras;
+    else this.#eras = eras;
   }
 
   /** From when on nothing has been made before now, also by a clock that ran ahead then, ms UTC. */

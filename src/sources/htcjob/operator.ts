@@ -118,17 +118,17 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     if (this.#queues.asked(name, options))
       for (const { uid, isFinished } of this.#tracked.values()) if (!isFinished) this.#look(uid);
     const holdUp = this.#holdUp();
-    if (holdUp !== undefined)
-      return { requests: [], groups: [], reasons: [...this.#collections.unsynced, holdUp] };
+    const reasons = [...this.#collections.unsynced, ...(holdUp === undefined ? [] : [holdUp])];
     // Those that asked under earlier options of the queue look for another one in their next step.
     const all = [...this.#tracked.values()];
-    const asking = all.filter(
-      ({ asked, queue, meta }) => asked.size > 0 && queue === name && takes(options, meta.namespace),
-    );
+    const asking = all.filter((tracked) => {
+      const { asked, queue, meta } = tracked;
+      return asked.size > 0 && queue === name && takes(options, meta.namespace) && this.#decidesOn(tracked);
+    });
     const requests = this.#turns.share(name, asking, livingOn(name, all), ({ uid }) => {
       this.#look(uid);
     });
-    return { requests, groups: [], reasons: this.#collections.unsynced };
+    return { requests, groups: [], reasons };
   }
 
   async payloads(requests: readonly Request[], signal: AbortSignal): Promise<ReadonlyMap<Request, Payload>> {
@@ -164,7 +164,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     take: (tracked: Tracked, jobs: Jobs) => Promise<void>,
   ): Promise<void> {
     const tracked = this.#tracked.get(uid);
-    if (tracked === undefined || tracked.isGone || this.#holdUp() !== undefined) return;
+    if (tracked === undefined || tracked.isGone || !this.#decidesOn(tracked)) return;
     try {
       const jobs = await this.#asking?.jobs(tracked, signal);
       if (jobs !== undefined) {
@@ -340,6 +340,7 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
       };
       const steps = this.#agenda.run(stepsAtOnce, step, ended);
       await Promise.all([lease.run(ended), follow, steps, keeper?.run(ended)]);
+      await lease.release();
     } finally {
       over.abort();
       this.#asking = undefined;
@@ -356,11 +357,17 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
     this.#agenda.add(uid, after);
   }
 
-  /** Why nothing is done at all. */
+  /** Why nothing is claimed, and nothing done but for HTCJobs that this factory has claimed already. */
   #holdUp(): Reason | undefined {
     const lease = this.#lease;
     if (lease?.isHeld === true) return undefined;
     return { code: 'htcjob-lease', message: lease?.why ?? 'the operator has not begun' };
+  }
+
+  /** Whether this daemon decides what becomes of a HTCJob: the Lease says who claims it, and its own factory alone knows its jobs from then on. */
+  #decidesOn(tracked: Tracked): boolean {
+    if (this.#holdUp() === undefined) return true;
+    return this.#lease?.isWithOther === true && tracked.isSurelyOf(this.#host.factoryId);
   }
 
   /** A watch tells of the resources. */
@@ -419,12 +426,12 @@ export class HtcJobOperator implements Source<HtcJobQueueOptions> {
   }
 
   async #step(uid: string, stepper: Stepper, cluster: HtcJobCluster, signal: AbortSignal): Promise<void> {
-    // When the Lease is held, all come to the agenda anew.
-    if (this.#holdUp() !== undefined) return;
+    // Once the Lease is held, or another operator holds it, all come to the agenda anew.
+    const tracked = this.#tracked.get(uid);
+    if (tracked === undefined ? this.#holdUp() !== undefined : !this.#decidesOn(tracked)) return;
     if (uid === leftovers) return this.#endLeftovers(signal);
     if (uid === doubts) return this.#settle(signal);
     if (uid === names) return this.#keepNames(signal);
-    const tracked = this.#tracked.get(uid);
     if (tracked === undefined) return;
     const { log } = this.#host;
     const wasGone = tracked.isGone;

@@ -78,6 +78,8 @@ export class Stepper {
     }
     const flaw = tracked.flaw ?? tracked.misfit;
     if (flaw !== undefined) this.#notices.flawed(tracked, flaw, signal);
+    if (tracked.flaw !== undefined && tracked.hasStatusTaken)
+      return this.#refuse(tracked, tracked.flaw, signal);
     if (tracked.flaw !== undefined || (tracked.misfit !== undefined && !tracked.isClaimed)) return undefined;
     if (!tracked.hasFinalizer) {
       const version = await cluster.setFinalizer(tracked.meta, true, signal);
@@ -127,6 +129,15 @@ export class Stepper {
     if (status.completionTime !== undefined) return this.#afterEnd(tracked, signal);
     if (tracked.changes === changes) tracked.settledAt = clock.monotonic();
     return this.#nextLook(tracked, isLate);
+  }
+
+  /** Ends one that can never run: whoever waits for its end by its status waits no longer. */
+  async #refuse(tracked: Tracked, flaw: string, signal: AbortSignal): Promise<Next> {
+    await this.#restore(tracked);
+    if (tracked.isClaimed) return undefined;
+    const stopped = stoppedBy(tracked.spec, [{ at: '/spec/script/command', message: flaw }], false);
+    await this.#write(tracked, this.#status(tracked, tracked.judge(true), stopped), signal);
+    return undefined;
   }
 
   /** ms UTC by the clock of the status. */

@@ -50,6 +50,8 @@ export class Tracked {
   #wasNew = false;
   /** Why the object cannot be run as it is, and why it is not begun. */
   flaw: string | undefined;
+  /** Its server takes a status of it, though it has a flaw. */
+  hasStatusTaken = false;
   misfit: string | undefined;
   /** Indexes of the attempts whose end was asked for. */
   readonly ending = new Set<number>();
@@ -142,6 +144,7 @@ export class Tracked {
     this.isDeletionRead &&= this.isDeleting;
     this.status = status;
     this.flaw = object.flaw;
+    this.hasStatusTaken = object.hasStatusTaken === true;
     this.misfit = object.misfit;
     if (this.flaw !== undefined) return !isSame;
     this.bytes = scriptLength + bytesBesideScript + jobCount(spec) * bytesOfJob;
@@ -229,6 +232,12 @@ export class Tracked {
   /** Whether jobs of it may be this factory's: those that the database has are, whatever its status says. */
   isClaimedBy(factoryId: string): boolean {
     const { uniqId, factory = factoryId } = this.status ?? {};
+    return this.attempts.size > 0 || (uniqId === this.uid && factory === factoryId);
+  }
+
+  /** Whether it is this factory's beyond doubt, also while another operator holds the Lease: without `factory` in its status both may think so. */
+  isSurelyOf(factoryId: string): boolean {
+    const { uniqId, factory } = this.status ?? {};
     return this.attempts.size > 0 || (uniqId === this.uid && factory === factoryId);
   }
 

@@ -211,6 +211,28 @@ describe('the sweeper of a queue', () => {
     expect(await parts.statuses(ids)).to.deep.equal({ submitted: 1, cancelled: 2 });
   });
 
+  it('removes what a source discarded while another worker does not end, and asks that one less and less often', async () => {
+    const [slowest = 0, quick = 0] = await toEnd(2);
+    outcome = ({ workerId }) => (workerId === slowest ? pending : gone);
+    /** How often the slow one had been asked when the other one was gone for good. */
+    let turns = 0;
+    parts.context.events.on('workersChanged', () => {
+      parts.ledger.discarded.add(quick);
+    });
+    const step = (name: string) => {
+      if (name === 'sweep:after-mark') turns ||= calls.kill.length;
+    };
+    const runtime = { config: { name: 'Q' }, configId: 1, current: true, messenger: undefined, connected };
+    const keep = { finished: hour, failed: hour, cancelled: hour, missed: hour };
+    agent = new SweeperAgent(runtime as unknown as QueueRuntime, { ...parts.context, step }, { keep });
+    const begun = parts.clock.monotonic();
+    await pass();
+    expect(turns).to.be.within(1, 2);
+    expect(calls.remove).to.deep.equal([[quick]]);
+    expect(calls.kill.length).to.equal(20);
+    expect(parts.clock.monotonic() - begun).to.be.within(30_000, 45_000);
+  });
+
   it('kills others although five hundred before them do not end', async () => {
     const ids = await toEnd(700);
     outcome = ({ workerId }) => (workerId <= 500 ? pending : gone);

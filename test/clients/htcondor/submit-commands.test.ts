@@ -313,6 +313,21 @@ describe('commands of a submit description that a third party writes', () => {
       'a bracket that is not closed': ['periodic_vacate = (1', /"\(" is not closed$/],
       'a wrong order': ['prio = high', /its value is "high"; it must be a whole number$/],
       'no signal': ['kill_sig = SIGFOO', /it must be the name of a signal, as SIGTERM$/],
+      'a signal that ends nothing': [
+        'kill_sig = sigstop',
+        /"sigstop", a signal that ends no job; it must be one that does/,
+      ],
+      'its number': ['kill_sig = 19', /"19", a signal that ends no job/],
+      'a signal that programs ignore': ['KILL_SIG = SIGCHLD', /a signal that ends no job/],
+      'a long time between signal and end': [
+        'job_max_vacate_time = 601',
+        /its value is "601"; it must be a whole number of seconds, at most 600$/,
+      ],
+      'the same by its earlier name': ['kill_sig_timeout = 86400', /whole number of seconds, at most 600$/],
+      'a time that nobody knows before': [
+        'job_max_vacate_time = 60 * 60',
+        /whole number of seconds, at most 600$/,
+      ],
       'a limit whose name has no second part': [
         'concurrency_limits = Authorization..c',
         /it must be names with commas between them/,
@@ -625,6 +640,9 @@ describe('commands of a submit description that a third party writes', () => {
         'periodic_hold_reason = ifThenElse(JobStatus == 2, "too \\\\ long (h)", "x")',
         'concurrency_limits = licence:2, XSW_sw.a:1.5,other',
         'kill_sig = SIGUSR1',
+        'kill_sig = 9',
+        'job_max_vacate_time = 600',
+        'kill_sig_timeout = 0',
         'prio = -3',
         '+MaxRuntime = JobUniverse + $(ProcId)',
         'request_memory = 2.5 G',

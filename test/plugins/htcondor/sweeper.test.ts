@@ -69,6 +69,7 @@ describe('the sweeper of HTCondor', () => {
     owners: Pick<Owners, 'part' | 'unanswered'> = anyOwner,
     jobQueue = sameQueue,
     jobs = new KnownJobs(),
+    clock: Clock = systemClock,
   ) {
     const schedd = {
       submits,
@@ -82,9 +83,15 @@ describe('the sweeper of HTCondor', () => {
       submissionHost: 'LOCAL',
       owners: { ...anyOwner, ...owners },
       jobQueue,
-      client: { queueAs, act: async (...[, , why]: string[]) => void reasons.push(why ?? '') },
+      client: {
+        queueAs,
+        act: async (...[, constraint, why]: string[]) => {
+          reasons.push(why ?? '');
+          removing(constraint ?? '');
+        },
+      },
     } as unknown as HTCondorSchedd;
-    const daemon = { ...pluginContext(), queue: () => undefined, ended: signal };
+    const daemon = { ...pluginContext(), clock, queue: () => undefined, ended: signal };
     const options = () => ({ heldTimeout: 60 });
     return new HTCondorSweeper({ schedd, daemon, options } as never);
   }
@@ -100,7 +107,10 @@ describe('the sweeper of HTCondor', () => {
 
   /** Reasons that removals were given. */
   let reasons: string[];
+  /** Gets the constraints of removals. */
+  let removing: (constraint: string) => void;
   beforeEach(() => {
+    removing = () => undefined;
     reasons = [];
   });
 
@@ -135,6 +145,50 @@ describe('the sweeper of HTCondor', () => {
       givenUpReason,
     ]);
   });
+
+  for (const verb of ['kill', 'remove'] as const)
+    it(`${verb}: a job that ignores its signal delays the word on no other, and is not waited for again`, async () => {
+      end();
+      await ended;
+      const clock = new ManualClock();
+      /** By job: when it was removed. Job 3 ignores that, and the others go half a second later. */
+      const removedAt = new Map<number, number>();
+      removing = (constraint) => {
+        for (const [, id] of constraint.matchAll(/ClusterId == (\d+)/g))
+          removedAt.set(Number(id), clock.monotonic());
+      };
+      let looks = 0;
+      const queueAs: QueueAs = async (read) => {
+        looks++;
+        const isThere = (id: number) => id === 3 || clock.monotonic() - (removedAt.get(id) ?? Infinity) < 500;
+        return [3, 4, 5, 6]
+          .filter((id) => !removedAt.has(id) || isThere(id))
+          .map((id) => {
+            const state = { JobStatus: removedAt.has(id) ? 3 : 2, EnteredCurrentStatus: clock.now() / 1000 };
+            return read({ ClusterId: id, ProcId: 0, harvesterWorkerID: `${id}`, ...state });
+          });
+      };
+      const sweeper = sweeperOf(queueAs, anyOwner, sameQueue, new KnownJobs(), clock);
+      const ask = async (...ids: readonly number[]) => {
+        const begun = clock.monotonic();
+        looks = 0;
+        let over = false;
+        const workers = ids.map((id) => workerOf(id));
+        const asked = sweeper[verb](workers, signal).finally(() => (over = true));
+        while (!over) {
+          await setImmediate();
+          if (clock.sleeping.length > 0) await clock.advance(100);
+        }
+        const kinds = [...(await asked)].map(([id, { kind }]) => `${id} ${kind}`);
+        return { kinds, looks, isSoon: clock.monotonic() - begun < 3000 };
+      };
+      expect(await ask(3, 4, 5)).to.deep.include({ kinds: ['3 pending', '4 gone', '5 gone'], isSoon: true });
+      // A removal asks for outputs, too.
+      const once = verb === 'kill' ? 1 : 2;
+      expect(await ask(3)).to.deep.equal({ kinds: ['3 pending'], looks: once, isSoon: true });
+      expect(await ask(3, 6)).to.deep.include({ kinds: ['3 pending', '6 gone'], isSoon: true });
+      expect(reasons).to.have.length(2);
+    });
 
   it('hole 1: ends no job of another user, and calls no worker gone that such a job may be', async () => {
     const theirs = { JobStatus: 2, Owner: 'games' };

@@ -30,6 +30,7 @@ describe('the Lease of the operator of HTCJobs', () => {
     note: async () => {
       if (!isKept) throw new Error('the disk is full');
     },
+    isLast: async (uid: string) => uid === 'held before',
   };
 
   beforeEach(() => {
@@ -140,6 +141,62 @@ describe('the Lease of the operator of HTCJobs', () => {
     // Unchanged for its whole duration, it counts as left.
     await clock.advance(10_000);
     expect(second.isHeld).to.equal(true);
+  });
+
+  it('knows that another operator holds the one that this factory held, as long as the server says so', async () => {
+    await clock.advance(1000);
+    const spec = { holderIdentity: 'other', leaseDurationSeconds: 3600 };
+    lease = { metadata: { resourceVersion: '2', uid: 'held before' }, spec };
+    await clock.advance(5000);
+    expect([holder.isHeld, holder.isWithOther, changes]).to.deep.equal([false, true, [true, false]]);
+    isAway = true;
+    await clock.advance(20_000);
+    expect([holder.isWithOther, changes.length]).to.deep.equal([false, 3]);
+    isAway = false;
+    lease = { metadata: { resourceVersion: '3', uid: 'of another cluster' }, spec };
+    await clock.advance(5000);
+    expect([holder.isHeld, holder.isWithOther]).to.deep.equal([false, false]);
+  });
+
+  it('is left to others at the end: they wait for seconds, and this factory for none', async () => {
+    await clock.advance(1000);
+    expect(lease.spec).to.include({ holderIdentity: 'factory', leaseDurationSeconds: 20 });
+    stop.abort();
+    await running;
+    await holder.release();
+    expect(holder.isHeld).to.equal(false);
+    expect(lease.spec).to.include({ holderIdentity: 'factory', leaseDurationSeconds: 1 });
+    await holder.release();
+    stop = new AbortController();
+    const client = {
+      get: async () => lease,
+      patch: async (_: string, patch: Lease) => (lease = { ...lease, ...patch }),
+    } as unknown as ConstructorParameters<typeof LeaseHolder>[1]['client'];
+    const parts = { client, clock, log, changed: () => undefined, history };
+    const [same, other] = ['factory', 'other'].map(
+      (name) => new LeaseHolder({ namespace: 'n', name: 'l', holder: name }, parts),
+    );
+    const left = lease;
+    running = other?.run(stop.signal) ?? running;
+    await clock.advance(4500);
+    expect(other?.isHeld).to.equal(true);
+    stop.abort();
+    await running;
+    lease = left;
+    stop = new AbortController();
+    running = same?.run(stop.signal) ?? running;
+    await clock.settle();
+    expect(same?.isHeld).to.equal(true);
+  });
+
+  it('is not given back where another operator has it by now', async () => {
+    await clock.advance(1000);
+    stop.abort();
+    await running;
+    const spec = { holderIdentity: 'other', leaseDurationSeconds: 20 };
+    lease = { metadata: { resourceVersion: '2' }, spec };
+    await holder.release();
+    expect(lease.spec).to.deep.equal(spec);
   });
 });
 
@@ -269,6 +326,18 @@ describe('the record of Leases', () => {
     const again = opened();
     await again.note({ ...first, uid: 'b' });
     expect(again.covers(1)).to.equal(true);
+  });
+
+  it('knows the one that was held last, and begins anew also while another operator holds it', async () => {
+    await opened().note({ ...first, knew: false });
+    const restarted = opened();
+    expect([await restarted.isLast('a'), await restarted.isLast('b')]).to.deep.equal([true, false]);
+    const before = clock.now();
+    await clock.advance(60_000);
+    await restarted.beginAnew();
+    expect(await restarted.isLast('a')).to.equal(true);
+    await restarted.note({ ...first, renewedAt: clock.now() });
+    expect([restarted.covers(before), restarted.covers(clock.now())]).to.deep.equal([false, true]);
   });
 
   it('begins anew where it cannot be read, covers nothing from before, and says so', async () => {

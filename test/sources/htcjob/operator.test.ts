@@ -530,6 +530,75 @@ describe('the operator of HTCJobs', () => {
     });
   });
 
+  describe('while another operator holds the Lease that this factory held', () => {
+    /** Another factory takes the Lease, and renews it each second of the test's clock. */
+    async function takeLease(): Promise<void> {
+      const { metadata } = server.lease!;
+      server.lease = {
+        metadata: { ...metadata, resourceVersion: '2' },
+        spec: { holderIdentity: 'other', leaseDurationSeconds: 3600 },
+      } as typeof server.lease;
+      await until('it is seen', async () =>
+        (await operator.wanted(queue)).reasons.some(({ code }) => code === 'htcjob-lease'),
+      );
+    }
+
+    it('goes on with what it has claimed, also after a restart, and claims nothing', async () => {
+      for (const name of ['ends', 'goes', 'again']) server.add(htcJob({ backoffLimit: 1 }, name));
+      await serve(3);
+      await change([1, 2, 3], 'running');
+      for (const name of ['ends', 'goes', 'again']) await untilStatus(name, 'Running');
+      await takeLease();
+      server.add(htcJob({}, 'new'));
+      const workers = await parts.store.workers.byIds([1, 2, 3]);
+      const [ends, goes, again] = ['ends', 'goes', 'again'].map((name) => {
+        const { uid } = server.objects.get(name)!.metadata;
+        return workers.find(({ origin }) => origin.uid === uid)?.workerId;
+      });
+      await change([ends ?? 0], 'finished');
+      await untilStatus('ends', 'Succeeded');
+      await change([again ?? 0], 'failed');
+      await until('its job is asked for again', async () => {
+        const { requests } = await operator.wanted(queue);
+        return requests.map(({ origin }) => origin.uid).join() === server.objects.get('again')?.metadata.uid;
+      });
+      await end();
+      start();
+      await takeLease();
+      const had = server.objects.get('goes')!;
+      server.add({ ...had, metadata: { ...had.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+      await until(
+        'its job is ended',
+        async () =>
+          (await parts.store.workers.byId(goes ?? 0))?.killReason === 'HTCJob default/goes was deleted',
+      );
+      await change([goes ?? 0], 'cancelled');
+      await parts.ledger.markSwept([goes ?? 0]);
+      await until('it goes', () => server.objects.get('goes')?.metadata.finalizers?.length === 0);
+      expect(server.objects.get('new')?.status, 'the holder claims it').to.equal(undefined);
+      expect(server.objects.get('new')?.metadata.finalizers ?? []).to.deep.equal([]);
+    });
+
+    it('ends no job, and goes on with none, of a HTCJob whose status names no factory or another one', async () => {
+      await until('the Lease is held', () => server.lease !== undefined);
+      await takeLease();
+      for (const factory of [undefined, 'other']) {
+        const job = htcJob({}, `of-${factory ?? 'none'}`);
+        const { uid } = job.metadata;
+        const metadata = { ...job.metadata, finalizers: ['finalizer.htc.cern.ch'] };
+        const deletionTimestamp = '2026-01-01T00:00:00Z';
+        server.add({
+          ...job,
+          metadata: { ...metadata, deletionTimestamp },
+          status: { uniqId: uid, ...(factory !== undefined && { factory }) },
+        });
+      }
+      await parts.clock.advance(30_000);
+      for (const name of ['of-none', 'of-other'])
+        expect(server.objects.get(name)?.metadata.finalizers, name).to.have.length(1);
+    });
+  });
+
   it('writes the changes of a thousand jobs of one resource as few statuses', async () => {
     server.add(htcJob({ queue: 1000 }));
     await serve(1000);

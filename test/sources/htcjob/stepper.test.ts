@@ -1180,6 +1180,24 @@ describe('a step of a HTCJob', () => {
     expect(askedOf(tracked)).to.deep.equal([0]);
   });
 
+  for (const command of [5, null, { a: 'b' }, ['sh', 5]])
+    it(`fails one at once whose command is ${JSON.stringify(command)}, which the schema of today lets through`, async () => {
+      const { spec, ...others } = htcJob({ queue: 3 });
+      const job = { ...others, spec: { ...spec, script: { ...spec.script, command } } } as unknown as HtcJob;
+      const tracked = site.track(job);
+      expect(await site.step(tracked)).to.equal(undefined);
+      expect(last()).to.include({ reason: 'Invalid', active: 0, succeeded: 0 });
+      expect(last()?.completionTime).to.not.equal(undefined);
+      const failed = last()?.conditions?.find(({ type }) => type === 'Failed');
+      expect(failed).to.include({ status: 'True' });
+      expect(failed?.message).to.contain('neither a text nor a list of texts; write the program there');
+      await site.step(site.track(job, last()));
+      expect(site.statuses).to.have.length(1);
+      // Jobs that an earlier schema let begin are not judged by that.
+      await site.step(site.track(job, claimed));
+      expect(site.statuses).to.have.length(1);
+    });
+
   it('leaves a HTCJob of another factory alone, and says so', async () => {
     const tracked = site.track(htcJob(), { ...claimed, factory: 'other' });
     await site.step(tracked);

@@ -41,7 +41,8 @@ export function ownNumbersOf(commands: SubmitCommands = {}): Values {
 /**
  * The statements of a template with the commands that a payload brings. They come last, so that they win. What keeps jobs away from
  * machines, or bounds them, is no payload's to take away: the requirements and the concurrency limits of both count, of two durations the
- * shorter one, the template's group, what either holds or removes is held or removed, and no payload releases what a bound of the queue holds.
+ * shorter one, the template's group, what either holds or removes is held or removed, and no payload releases what a bound of the queue holds,
+ * or what it holds itself: its job would run again and again, which `max_retries` may not have it do, either.
  * @param commands of one worker; another one may have other numbers (`ownNumbersOf`)
  * @param allowed `submitCommands` of the queue
  * @throws ThresherError `payload-wrong` for a command that thresher hands to no job, or that cannot stand beside the template's
@@ -52,7 +53,7 @@ export function withCommands(
   allowed: readonly string[] = [],
 ): readonly Statement[] {
   const tooMuch = tooManySteps(commands);
-  const added = Object.entries(commands).map(([key, value]): Command => {
+  const added: readonly Command[] = Object.entries(commands).map(([key, value]) => {
     const refusal = submitRefusal(key, value, allowed) ?? (tooMuch.includes(key) ? endlessReason : undefined);
     if (refusal !== undefined)
       throw new ThresherError(
@@ -63,7 +64,8 @@ export function withCommands(
     const together = joins[comparedName(key)];
     const before = together === undefined ? undefined : commandBefore(statements, key);
     const render: Command['render'] = (values) => {
-      if (together !== undefined) return together(text, before?.render(values), values, statements);
+      if (together !== undefined)
+        return together(text, before?.render(values), values, [...statements, ...added]);
       const own = values[nameOfOwn(key)];
       return typeof own === 'string' ? own : text;
     };
@@ -95,6 +97,8 @@ const joins: Readonly<Record<string, Join>> = {
   allowed_execute_duration: shorterOf,
   periodic_hold: eitherOf,
   periodic_remove: eitherOf,
+  // A job that is vacated runs again: once, as it may be preempted, and not without end.
+  periodic_vacate: (text, before) => eitherOf(`(${text}) && NumJobStarts =?= 1`, before),
   periodic_release: (text, before, _, statements) =>
     eitherOf(`(${text}) && ${notHeldByABound(statements)}`, before),
 };

@@ -126,6 +126,13 @@ describe('commands of a payload in a submit description', () => {
     expect(last('periodic_hold: A', 'Periodic_Release', 'true')).to.equal(
       'Periodic_Release = (true) && !member(HoldReasonCode, {3, 33, 46, 47})',
     );
+    for (const key of ['periodic_hold', 'Periodic_Hold'])
+      expect(lines('', { periodic_release: 'true', [key]: 'ExitCode' })[1], 'what it holds itself').to.equal(
+        'periodic_release = (true) && !member(HoldReasonCode, {3, 33, 46, 47})',
+      );
+    expect(last('', 'periodic_vacate', 'ExitCode'), 'it runs again once').to.equal(
+      'periodic_vacate = (ExitCode) && NumJobStarts =?= 1',
+    );
     expect(last('periodic_release: A', 'periodic_release', 'QDate')).to.equal(
       'periodic_release = (A) || ((QDate) && !member(HoldReasonCode, {33, 46, 47}))',
     );
