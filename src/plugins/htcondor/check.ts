@@ -2,6 +2,7 @@ import { brief } from '../../util/beginning.ts';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { addedNameProblems } from '../../clients/htcondor/submit-names.ts';
+import { toPointer } from '../../util/pointer.ts';
 import type { CheckContext } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { checkLines } from './one-line.ts';
@@ -10,6 +11,7 @@ import { cesOf } from './place/ce-list.ts';
 import { checkCricCes } from './place/cric-ces.ts';
 import { isOfMachine, readHostConfig } from './place/schedds.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
+import { lackedValues } from './template/checks.ts';
 import { neededFiles, perhapsNeeded } from './template/executable.ts';
 import { checkSizes } from './template/sizes.ts';
 import { loadTemplate, problemOf } from './template/template.ts';
@@ -97,6 +99,13 @@ async function checkTemplates(
     }
     const variables = checkVariables(loaded.template.statements, process.env);
     problems.push(...variables.map((finding) => problemOf(finding, file)));
+    for (const { option, line, code, message, certain } of lackedValues(loaded.template.statements, config))
+      problems.push({
+        pointer: toPointer([option]),
+        code,
+        severity: certain ? 'error' : 'warning',
+        message: `${brief(file)}:${line}: ${message}`,
+      });
     needs.push({ file, needed: neededFiles(loaded.template.statements) });
   }
   return [...(await checkNeeded(needs, config, files)), ...problems];

@@ -80,7 +80,8 @@ describe('a queue with an entry of CRIC', () => {
   });
 
   it('keeps what its file says itself, option by option', async () => {
-    const queue = condor({ useCRIC: true, minRamCount: 1000, pilot_version: '4', nCore: -1 });
+    const own = { minRamCount: 1000, pilot_version: '4', nCore: -1, ceEndpoint: 'ce.site:9619' };
+    const queue = condor({ useCRIC: true, ...own });
     const { worker, plugins, limits } = configOf(
       await judge(
         'AGLT2',
