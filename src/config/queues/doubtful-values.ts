@@ -53,7 +53,7 @@ export function uncountedJobs(
   // A queue that gets no workers at all gets none without jobs either.
   if (source.stands({ mapType, runMode, options: {} }).length > 0) return [];
   const subject = 'submitter.noPilotsWhenNoActiveJobs';
-  const message = `${subject} has no effect: demand is ${source.name}, which counts no jobs; with demand "panda" a queue without activated jobs gets no workers`;
+  const message = `${subject} has no effect: demand is ${source.name}, which counts no jobs; name the source of the PanDA server as demand, which gives a queue without activated jobs no workers`;
   const pointer = '/submitter/noPilotsWhenNoActiveJobs';
   return [{ pointer, code: 'option-without-effect', severity: 'warning', message, subject }];
 }
