@@ -32,6 +32,8 @@ function isGiven({ code, pointer }: Problem, given: Partial<Requirements>): bool
 
 /** A template names its executable itself: then the problem is in its file. A template that is missing leaves nothing to show. */
 function isFileOfWorker({ code, file, pointer }: Problem, queueFile: string): boolean {
+  // The text is shown with "None" in the place of the file.
+  if (code === 'file-not-said') return true;
   if (code !== 'file-unreadable') return false;
   return file === queueFile ? filesOfWorker.includes(optionAt(pointer)) : pointer === '';
 }

@@ -222,6 +222,11 @@ export const configurationErrors = {
     remedy:
       "Set `minRamCount`, `maxDiskCount` or `maxWalltime` in the submitter's section, or remove the line from the template.",
   },
+  'file-not-said': {
+    meaning:
+      'A template of HTCondor names a file (its program, the proxy, a token, an image, files to be transferred) by an option that the queue does not have. HTCondor would refuse or hold every job: the queue is incomplete.',
+    remedy: "Set the option in the submitter's section, or remove the line from the template.",
+  },
   'ce-list-missing': {
     meaning:
       'The queue sends its workers to the CEs of CRIC, which names none that is active, or is not read, and the queue lists none itself: it is incomplete.',

@@ -337,7 +337,7 @@ describe('check-config', () => {
       }),
       'ready',
       [
-        'warning: submitter.noPilotsWhenNoActiveJobs has no effect: workers are submitted whether or not there are active jobs [option-without-effect]',
+        'warning: submitter.noPilotsWhenNoActiveJobs has no effect: demand is fill, which counts no jobs; name the source of the PanDA server as demand, which gives a queue without activated jobs no workers [option-without-effect]',
         'warning: file_syncer has no effect: thresher fetches no files from git: keep them up to date by other means [option-without-effect]',
       ],
     ],

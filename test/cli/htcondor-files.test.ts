@@ -80,6 +80,27 @@ describe('check-config of an HTCondor queue', () => {
     expect(line).to.contain('pilot.sdf:2: warning: the executable /none/pilot.sh does not exist');
   });
 
+  it('names each file that its template takes from an option of the queue which is not there', async () => {
+    const template = 'executable = {executableFile}\n\nx509userproxy = {x509UserProxy}\n';
+    expect(await check(template)).to.deep.equal([
+      'Q incomplete',
+      'panda_queueconfig.json:1 /Q/submitter/executableFile: error: pilot.sdf:1: executable names executableFile, and the queue has no executableFile, so that HTCondor would look for a file "None" and refuse or hold every job: set executableFile, or remove the line [file-not-said]',
+      'panda_queueconfig.json:1 /Q/submitter/x509UserProxy: error: pilot.sdf:3: x509userproxy names x509UserProxy, and the queue has no x509UserProxy, so that HTCondor would look for a file "None" and refuse or hold every job: set x509UserProxy (Harvester takes X509_USER_PROXY of its environment), or remove the line [file-not-said]',
+    ]);
+  });
+
+  it('refuses a grid type that HTCondor dropped, also by ceARCGridType', async () => {
+    const template =
+      'executable = /bin/true\nuniverse = grid\ngrid_resource = {ceARCGridType} {ceEndpoint}\n';
+    const ce = { ceEndpoint: 'ce.site:2811' };
+    expect(await check(template, ce)).to.deep.equal(['Q ready']);
+    const [state, line] = await check(template, { ...ce, ceARCGridType: 'nordugrid' });
+    expect(state).to.equal('Q refused');
+    expect(line).to.match(
+      /^pilot\.sdf:3: error: HTCondor dropped the grid type nordugrid in 9\.3\.0 .*\[template-wrong\]$/,
+    );
+  });
+
   describe('with variables of the environment in its template', () => {
     const own = { THRESHER_TEST_SITE: 'CERN', THRESHER_TEST_TOKEN: 'hunter2' };
     before(() => Object.assign(process.env, own));

@@ -32,6 +32,27 @@ describe('condor_submit, where the program of a job is not there', () => {
     expect(await drySubmit(text, directory)).to.equal('');
   });
 
+  for (const [what, text, refusal] of [
+    ['an empty executable', 'executable =', "No 'executable' parameter"],
+    ['None for an executable', 'executable = None', 'Executable file None does not exist'],
+    ['None for a proxy', 'x509userproxy = None', 'unable to read proxy file'],
+    ['an empty proxy', 'x509userproxy =', ''],
+    ['no grid resource', 'universe = grid\ngrid_resource =', 'grid_resource attribute not defined'],
+    ['no image of a container', 'universe = container\ncontainer_image =', 'require a container_image'],
+    ['no image of docker', 'universe = docker', 'require a docker_image'],
+    ...['gt2', 'gt5', 'cream', 'unicore', 'nordugrid', 'globus', 'None', 'boinc'].map(
+      (type) => [type, `universe = grid\ngrid_resource = ${type} ce`, 'for grid type'] as const,
+    ),
+    ...['condor', 'batch', 'arc', 'pbs', 'lsf', 'sge', 'nqs', 'blah'].map(
+      (type) => [type, `universe = grid\ngrid_resource = ${type} ce ce`, ''] as const,
+    ),
+  ] as const)
+    it(`${refusal === '' ? 'takes' : 'refuses'} ${what}, as check-config says`, async () => {
+      const said = await drySubmit(`executable = /bin/true\n${text}\nqueue 1\n`);
+      if (refusal === '') expect(said).to.equal('');
+      else expect(said).to.contain(refusal);
+    });
+
   /** What it says against a text; "" for one that it takes. */
   function drySubmit(text: string, cwd = '/'): Promise<string> {
     const env = { ...process.env, CONDOR_CONFIG: pool.local.config };

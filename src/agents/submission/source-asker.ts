@@ -97,12 +97,13 @@ export class SourceAsker {
   async ask(room: () => Promise<number>): Promise<Wanted> {
     const { config, requirements, sources } = this.#runtime;
     const { mapType, runMode } = config.options;
-    const { wholeSlots = false } = config.worker;
+    const { wholeSlots = false, noPilotsWhenNoActiveJobs = false } = config.worker;
+    const facts = { requirements, wholeSlots, noPilotsWhenNoActiveJobs, mapType, runMode };
     const asked = new Map(sources.map((source) => [source, this.#askedOf(source)]));
     this.#asked = new Map([...asked].map(([{ kind }, one]) => [kind, one]));
     const parts = await Promise.all(
       [...asked].map(([{ own, options }, one]) =>
-        one.ask({ name: config.name, requirements, wholeSlots, own, options, mapType, runMode }, room),
+        one.ask({ name: config.name, ...facts, own, options }, room),
       ),
     );
     return {

@@ -115,6 +115,11 @@ const special: Rule = {
       else
         report.leftOut(['special_par'], `special_par has ${shown(word)} for ${option}`, 'an integer above 0');
     }
+    if (isUnified(entry) && typeof submitter.nCore === 'number')
+      report.differs(
+        ['special_par'],
+        `a slot of this unified queue has ${submitter.nCore} cores by xcount of special_par, and each worker its part of them by its resource type; in Harvester each worker has ${submitter.nCore}: remove xcount in CRIC, or write corecount there, if slots have another size`,
+      );
     return { submitter };
   },
 };

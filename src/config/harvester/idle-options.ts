@@ -39,15 +39,8 @@ const reasons: Readonly<Record<string, string>> = {
   worker_heartbeat: pushOnly,
 };
 
-/** The same for those whose loss an operator has to know of. */
-const missedReasons: Readonly<Record<string, string>> = {
-  noPilotsWhenNoActiveJobs: 'workers are submitted whether or not there are active jobs',
-};
-
 /** Why an option that Harvester reads does nothing here. */
 export function whyIdle(option: string): Idle {
-  const missed = Object.hasOwn(missedReasons, option) ? missedReasons[option] : undefined;
-  if (missed !== undefined) return { why: missed, missed: true };
   const why = Object.hasOwn(reasons, option) ? reasons[option] : undefined;
   return { why: why ?? 'thresher does not read it', missed: false };
 }

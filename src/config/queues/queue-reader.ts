@@ -10,7 +10,12 @@ import { judgeAbsent } from './absent-plugin.ts';
 import { chooseOfQueue } from './credential-managers.ts';
 import { type ChosenPlugin, type ChosenPlugins, unsharedConnections } from './connections.ts';
 import { type HarvesterKind, kindOf } from '../harvester/plugins.ts';
-import { doubtfulLabelWeights, doubtfulStatus } from './doubtful-values.ts';
+import {
+  doubtfulLabelWeights,
+  doubtfulStatus,
+  uncountedJobs,
+  wholeSlotWithoutOrders,
+} from './doubtful-values.ts';
 import { clampLimits } from './limits.ts';
 import { demandOf, lackedParts, linkOff, whyStanding } from './demand.ts';
 import { findSource, moduleFrom, type SourceModules } from './named-source.ts';
@@ -143,6 +148,11 @@ export class QueueReader {
     for (const { section, message } of unsharedConnections(this.plugins, this.context))
       this.#problem(toPointer([section]), 'connection-not-shared', message);
     const demand = checked.ok ? await this.#demand(checked.value) : undefined;
+    if (checked.ok && worker !== undefined)
+      this.#remarks([
+        ...uncountedJobs(worker, checked.value, demand?.source?.definition),
+        ...wholeSlotWithoutOrders(checked.value, worker, this.#queue.knownToCric),
+      ]);
     this.#remarks(remarksOn(this.effects, this.#queue));
     this.#remarks(askedInVain(this.#queue, this.#options.origins?.cache.hasQueueData ?? false));
     const problems = [...before, ...this.#problems];

@@ -154,6 +154,12 @@ export const WorkerOptions = Type.Object({
         'Number of jobs that one worker takes: thresher divides a demand counted in jobs by it. A number, or { job type or `Any`: { resource type or `Undefined`: number } }.',
     }),
   ),
+  noPilotsWhenNoActiveJobs: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether a queue whose workers follow the activated jobs of the PanDA server (`demand` `panda`, `runMode` `self`) gets none without any. True in `submitter.noPilotsWhenNoActiveJobs` of the settings counts, too; the `demand` section of the queue counts before both.',
+    }),
+  ),
   computingElements: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:

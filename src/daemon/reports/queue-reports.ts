@@ -144,11 +144,13 @@ function whatIsMissing(errors: readonly Problem[]): string {
   const unset = [...of('ce-list-missing'), ...of('size-not-said')].map(({ pointer }) =>
     fromPointer(pointer).at(-1),
   );
+  const options = new Set(of('file-not-said').map(({ pointer }) => fromPointer(pointer).at(-1)));
   const data = [...of('cache-missing'), ...of('cache-damaged')].map(({ message }) => message);
   return [
     ...data,
     ...(plugins.length > 0 ? [`thresher does not have yet: ${named(plugins)}`] : []),
     ...(files.length > 0 ? [`not on this machine: ${named(files)}`] : []),
+    ...(options.size > 0 ? [`to be set in the queue file: ${[...options].join(', ')}`] : []),
     ...(unset.length > 0 ? [`to be set in the queue file or in CRIC: ${unset.join(', ')}`] : []),
   ].join('; ');
 }

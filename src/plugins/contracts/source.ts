@@ -59,6 +59,8 @@ export interface SourceQueue<Options = unknown> {
   readonly requirements: Requirements;
   /** A worker takes all of a slot, whatever the resource type that is asked for. */
   readonly wholeSlots?: boolean;
+  /** `noPilotsWhenNoActiveJobs` of the queue's submitter, as Harvester reads it: without jobs it gets no worker. */
+  readonly noPilotsWhenNoActiveJobs?: boolean;
   /** Whether the queue names this source as its `demand`. */
   readonly own: boolean;
   /** Options of that section, as `queueConfig` left them; defaults where the queue names another source. */

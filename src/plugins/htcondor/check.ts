@@ -2,17 +2,19 @@ import { brief } from '../../util/beginning.ts';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { addedNameProblems } from '../../clients/htcondor/submit-names.ts';
+import { toPointer } from '../../util/pointer.ts';
 import type { CheckContext } from '../contracts/definition.ts';
 import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { checkLines } from './one-line.ts';
 import { absolutePaths, checkNeeded, checkPaths, type NeededBy } from './paths.ts';
-import { cesOf } from './place/ce-list.ts';
+import { asksForCric, cesOf } from './place/ce-list.ts';
 import { checkCricCes } from './place/cric-ces.ts';
 import { isOfMachine, readHostConfig } from './place/schedds.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
+import { lackedValues } from './template/checks.ts';
 import { neededFiles, perhapsNeeded } from './template/executable.ts';
 import { checkSizes } from './template/sizes.ts';
-import { loadTemplate, problemOf } from './template/template.ts';
+import { type CondorTemplate, loadTemplate, problemOf } from './template/template.ts';
 import { checkVariables } from './template/variables.ts';
 import { firstThere, templateFiles } from './template/which-file.ts';
 import { schedds } from './where.ts';
@@ -81,6 +83,7 @@ async function checkTemplates(
     chosen.add((await firstThere(paths, files)) ?? '');
   }
   const needs: NeededBy[] = [];
+  const templates: CondorTemplate[] = [];
   const problems: DefinitionProblem[] = [];
   for (const file of chosen) {
     const loaded = await loadTemplate(files, file, config);
@@ -95,9 +98,51 @@ async function checkTemplates(
       needs.push({ file, needed: perhapsNeeded });
       continue;
     }
+    templates.push(loaded.template);
     const variables = checkVariables(loaded.template.statements, process.env);
     problems.push(...variables.map((finding) => problemOf(finding, file)));
+    for (const { option, line, code, message, certain } of lackedValues(loaded.template.statements, config))
+      problems.push({
+        pointer: toPointer([option]),
+        code,
+        severity: certain ? 'error' : 'warning',
+        message: `${brief(file)}:${line}: ${message}`,
+      });
     needs.push({ file, needed: neededFiles(loaded.template.statements) });
   }
-  return [...(await checkNeeded(needs, config, files)), ...problems];
+  return [...(await checkNeeded(needs, config, files)), ...problems, ...checkUse(config, templates, context)];
+}
+
+/** Options that no template names, or that pilots of a pull queue cannot follow. */
+function checkUse(
+  config: HTCondorSubmitterConfig,
+  templates: readonly CondorTemplate[],
+  { pull = false }: Pick<CheckContext, 'pull'>,
+): DefinitionProblem[] {
+  const problems: DefinitionProblem[] = [];
+  const { customSubmitAttributes, submitMode, useCRIC, useAtlasCRIC, useAtlasAGIS } = config;
+  const asksCric = asksForCric(config) || Boolean(useCRIC ?? useAtlasCRIC ?? useAtlasAGIS);
+  const attributes = Object.keys(customSubmitAttributes);
+  const without = templates.find(
+    ({ kind, statements }) => kind === 'sdf' && statements.every((one) => one.kind !== 'custom-attributes'),
+  );
+  if (asksCric && attributes.length > 0 && without !== undefined) {
+    const message = `each job gets ${attributes.join(', ')}, of jdl.plusattr in CRIC or of customSubmitAttributes, though ${brief(without.file)} has no line {customSubmitAttributes}, without which Harvester gives it none: set customSubmitAttributes to {} in the queue to leave them out`;
+    const pointer = '/customSubmitAttributes';
+    problems.push({ pointer, severity: 'notice', code: 'cric-value-differs', message });
+  }
+  if (submitMode !== 'PUSH' || templates.length === 0) return problems;
+  const isNamed = templates.some(({ statements }) =>
+    statements.some((one) => one.kind === 'command' && one.names.includes('submitMode')),
+  );
+  const pointer = '/submitMode';
+  if (!isNamed) {
+    const message = 'submitMode has no effect: no template of the queue names the placeholder submitMode';
+    problems.push({ pointer, severity: 'notice', code: 'option-without-effect', message });
+  } else if (pull) {
+    const message =
+      'submitMode is PUSH, and mapType NoJob: pilots would wait for a job that nothing brings; set submitMode to "PULL", or remove it';
+    problems.push({ pointer, severity: 'warning', code: 'doubtful-value', message });
+  }
+  return problems;
 }

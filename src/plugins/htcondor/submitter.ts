@@ -26,6 +26,7 @@ import { rehearse } from './submitting/rehearsal.ts';
 import { Submission } from './submitting/submission.ts';
 import { SubmitTexts } from './submitting/submit-texts.ts';
 import type { HTCondorSubmitterConfig } from './schema.ts';
+import { lackedValues } from './template/checks.ts';
 import type { CondorTemplate } from './template/template.ts';
 
 export interface SubmitterParts {
@@ -65,8 +66,15 @@ export class HTCondorSubmitter implements Submitter {
     const templates = new Map<string, CondorTemplate>();
     for (const ce of ces.length === 0 ? [undefined] : ces) {
       const template = await this.#texts.template(ce);
-      if (!Array.isArray(template)) templates.set(template.file, template);
-      else for (const reason of template) problems.set(reason.message, reason);
+      if (Array.isArray(template)) {
+        for (const reason of template) problems.set(reason.message, reason);
+        continue;
+      }
+      templates.set(template.file, template);
+      for (const { line, message, certain } of lackedValues(template.statements, this.#config)) {
+        const placed = `${template.file}:${line}: ${message}`;
+        if (certain) problems.set(placed, { code: 'preflight', message: placed });
+      }
     }
     const { files } = this.#context;
     for (const reason of await missingNow(this.#config, [...templates.values()], files))

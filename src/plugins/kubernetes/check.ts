@@ -6,6 +6,7 @@ import { accessSource } from '../../clients/kubernetes/place.ts';
 import type { FileKind } from '../../util/file-kinds.ts';
 import { hasCode } from '../../util/files.ts';
 import { whyUnreadable } from '../../util/operator-files.ts';
+import { toPointer } from '../../util/pointer.ts';
 import { withoutEnd } from '../../util/without-end.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { CheckContext } from '../contracts/definition.ts';
@@ -75,6 +76,7 @@ async function checkTemplateFile(
     ),
     ...(loaded.ok ? checkSizes(JSON.stringify(loaded.template.job), file, context) : []),
     ...(await checkProxy(config, context, loaded.ok ? loaded.template : undefined)),
+    ...(loaded.ok ? checkDirectories(config, loaded.template) : []),
   ];
 }
 
@@ -106,19 +108,48 @@ async function checkProxy(
     const message = `the proxy ${brief(file)} ${why}`;
     return [{ pointer: '/x509UserProxy', severity: 'warning', code: 'file-unreadable', message }];
   }
+  const idle: DefinitionProblem[] = [];
+  if (x509UserProxy !== undefined) {
+    const message =
+      'x509UserProxy has no effect beside proxySecretPath: pilots read the proxy there; remove one of them';
+    idle.push({ pointer: '/x509UserProxy', severity: 'notice', code: 'option-without-effect', message });
+  }
   const pilot = template?.job.spec.template.spec.containers.find(({ name }) => name === template.pilot);
   const mounts = pilot?.volumeMounts ?? [];
   const serves = mounts.some(
     ({ mountPath }) => path === mountPath || path.startsWith(`${withoutEnd(mountPath, '/')}/`),
   );
-  if (pilot === undefined || serves) return [];
+  if (pilot === undefined || serves) return idle;
   const there =
     mounts.length === 0
       ? 'it mounts nothing'
       : `it mounts ${mounts.map(({ mountPath }) => mountPath).join(', ')}`;
   const message = `no volume of container ${pilot.name} holds ${path} (${there}): mount the proxy's Secret there`;
-  return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }];
+  return [{ pointer: '/proxySecretPath', severity: 'warning', code: 'template-risky', message }, ...idle];
 }
+
+/**
+ * Directories of the pilot that its template sets otherwise. Harvester writes its own behind those of the template, and the last of several
+ * variables of one name counts. Source: Harvester's k8s_utils.
+ */
+function checkDirectories(
+  { 'k8s.volumes.pilot_dir_mount': directory }: K8sSubmitterConfig,
+  { file, job, pilot, lineOf }: KubernetesTemplate,
+): DefinitionProblem[] {
+  const { containers } = job.spec.template.spec;
+  return containers.flatMap(({ name: container, env = [] }, at) =>
+    env.flatMap(({ name, value, valueFrom }, index): DefinitionProblem[] => {
+      const isOther = (value ?? valueFrom) !== undefined && value !== directory && value !== `$${name}`;
+      if (container !== pilot || !['TMPDIR', 'HOME'].includes(name) || !isOther) return [];
+      const pointer = toPointer([...podContainers, at, 'env', index, 'value']);
+      const is = typeof value === 'string' ? `is ${brief(value)} and not` : 'is not';
+      const message = `${name} of the pilot ${is} ${directory}, by which Harvester replaces it: remove it from the template for that, or set k8s.volumes.pilot_dir_mount`;
+      return [{ pointer, file, line: lineOf(pointer), severity: 'notice', code: 'template-risky', message }];
+    }),
+  );
+}
+
+const podContainers = ['spec', 'template', 'spec', 'containers'] as const;
 
 /** The starter ends at once where it finds no credential. */
 function checkStarted(

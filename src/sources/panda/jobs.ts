@@ -1,3 +1,4 @@
+import type { PandaQueueOptions } from './options.ts';
 import type { PandaApi } from '../../clients/panda/api.ts';
 import { isObject } from '../../util/json.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -137,4 +138,17 @@ export function workersForJobs({ activated, factor, noneWithoutJobs, queued }: J
   const least = noneWithoutJobs ? 0 : 1;
   const wanted = Math.max(Math.trunc(activated * factor), least);
   return Math.max(0, Math.min(wanted - queued, mostOfOneOrder));
+}
+
+/**
+ * Whether a queue without activated jobs gets no worker at all. Source: Harvester's worker_adjuster
+ * (`get_queue_no_pilots_when_no_active_jobs`), where true counts in either place; the queue's `demand` section is thresher's own.
+ */
+export function getsNoneWithoutJobs(
+  demand: Pick<PandaQueueOptions, 'noPilotsWhenNoActiveJobs'>,
+  submitter: { readonly noPilotsWhenNoActiveJobs?: boolean },
+  settings: { readonly noPilotsWhenNoActiveJobs: boolean },
+): boolean {
+  const ofHarvester = [submitter, settings].some((one) => one.noPilotsWhenNoActiveJobs === true);
+  return demand.noPilotsWhenNoActiveJobs ?? ofHarvester;
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import { computingSiteOf } from '../../worker/identity.ts';
 import { type BesideTask, runBeside } from './beside.ts';
 import type { CommandRunner } from './command-runner.ts';
-import { type ActiveJobs, workersForJobs } from './jobs.ts';
+import { type ActiveJobs, getsNoneWithoutJobs, workersForJobs } from './jobs.ts';
 import type { Life } from './life.ts';
 import { Living } from './living.ts';
 import type { LinkMemory } from './memory.ts';
@@ -13,6 +13,7 @@ import type { LinkOptions, PandaQueueOptions } from './options.ts';
 import type { OrderBook } from './order-book.ts';
 import type { Reporter } from './reporter.ts';
 import type { ServerHealth } from './server-health.ts';
+import { typeOfSlot } from './shape.ts';
 import { isOrdered, sitesOf } from './sites.ts';
 import type { Statistician } from './statistician.ts';
 import type { StatusFile } from './status-file.ts';
@@ -66,7 +67,7 @@ export class PandaLink implements Source<PandaQueueOptions> {
   }: SourceQueue<PandaQueueOptions>): Promise<Wanted> {
     const nothing: Wanted = { requests: [], groups: [], reasons: [] };
     if (!own) return nothing;
-    const { orders, statistician, jobs, options: all } = this.#parts;
+    const { memory, orders, statistician, jobs, options: all } = this.#parts;
     const facts = this.#facts();
     const desk = this.#desk;
     if (desk === undefined || !facts.isReady) return { ...nothing, reasons: whyStarting(facts) };
@@ -90,7 +91,7 @@ export class PandaLink implements Source<PandaQueueOptions> {
     // The count is of the whole site, which may have a queue for each resource type.
     const counting = desk.ownQueues().filter((one) => !isOrdered(one) && computingSiteOf(one.name) === site);
     const queued = await Promise.all(counting.map((one) => desk.queued(one.name)));
-    const noneWithoutJobs = options.noPilotsWhenNoActiveJobs ?? all.noPilotsWhenNoActiveJobs;
+    const noneWithoutJobs = getsNoneWithoutJobs(options, queue, all);
     const wanted =
       count === undefined || instances === undefined
         ? 0
@@ -100,7 +101,9 @@ export class PandaLink implements Source<PandaQueueOptions> {
             noneWithoutJobs,
             queued: queued.reduce((sum, one) => sum + one, 0),
           });
-    const groups = wanted > 0 ? [{ requirements, count: wanted }] : [];
+    const resourceType = queue.wholeSlots ? typeOfSlot(requirements, memory.types) : undefined;
+    const needs = resourceType === undefined ? requirements : { ...requirements, resourceType };
+    const groups = wanted > 0 ? [{ requirements: needs, count: wanted }] : [];
     return { ...nothing, groups, reasons: whyNoJobs(site, { count, instances, wanted }, facts) };
   }
 

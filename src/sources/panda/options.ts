@@ -24,7 +24,7 @@ export const PandaQueueOptions = Type.Object({
   noPilotsWhenNoActiveJobs: Type.Optional(
     Type.Boolean({
       description:
-        'Whether such a queue gets no worker at all without activated jobs. Default: `submitter.noPilotsWhenNoActiveJobs` of the settings.',
+        'Whether such a queue gets no worker at all without activated jobs. Default: `noPilotsWhenNoActiveJobs` of the submitter of the queue, or of the settings.',
     }),
   ),
 });

@@ -38,3 +38,21 @@ export function shapeOf(
   const minRamCount = maxRss === 0 ? (perCore === undefined ? 0 : ofType) : Math.min(ofSite, ofType);
   return { resourceType: name, nCore, minRamCount };
 }
+
+/**
+ * The type of the server that a whole slot is of, on a queue that is not unified; undefined where none fits, or the memory is not said.
+ * Source: Harvester's ResourceTypeMapper (`get_rtype_for_queue`): the first that fits counts.
+ */
+export function typeOfSlot(
+  { nCore, minRamCount }: Pick<Requirements, 'nCore' | 'minRamCount'>,
+  types: readonly ResourceType[],
+): string | undefined {
+  if (nCore < 1 || minRamCount <= 0) return undefined;
+  const perCore = minRamCount / nCore;
+  const isWithin = (value: number, least: number | null, most: number | null) =>
+    !(least && value < least) && !(most && value > most);
+  return types.find(
+    ({ mincore, maxcore, minrampercore, maxrampercore }) =>
+      isWithin(nCore, mincore, maxcore) && isWithin(perCore, minrampercore, maxrampercore),
+  )?.resource_name;
+}

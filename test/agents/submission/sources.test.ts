@@ -103,6 +103,21 @@ describe('sources of a queue', () => {
       },
     );
   }
+  it('hear what Harvester reads of the submitter without its plugin', async () => {
+    const heard: unknown[] = [];
+    const source: Source = {
+      wanted: async ({ noPilotsWhenNoActiveJobs, wholeSlots }) => {
+        heard.push({ noPilotsWhenNoActiveJobs, wholeSlots });
+        return { requests: [], groups: [], reasons: [] };
+      },
+    };
+    const worker = { noPilotsWhenNoActiveJobs: true, wholeSlots: true };
+    const agent = agentOf([queueSource('panda', source)]);
+    Object.assign(queue.runtime.config, { worker });
+    await agent.pass();
+    expect(heard).to.deep.equal([worker]);
+  });
+
   const codes = () => reports.at(-1)?.map(({ code }) => code);
   const messages = () =>
     reports

@@ -69,7 +69,8 @@ describe('a queue with an entry of CRIC', () => {
     );
     const verdict = await judge('TEST_ARC', queue);
     expect(verdict.state).to.equal('ready');
-    expect(said(verdict)).to.deep.equal([]);
+    // Its attributes of CRIC, which the template has no place for.
+    expect(said(verdict)).to.deep.equal(['notice cric-value-differs']);
     expect(verdict.standing).to.deep.equal([]);
     expect(requirementsOf(configOf(verdict))).to.include({
       nCore: 1,
@@ -80,7 +81,8 @@ describe('a queue with an entry of CRIC', () => {
   });
 
   it('keeps what its file says itself, option by option', async () => {
-    const queue = condor({ useCRIC: true, minRamCount: 1000, pilot_version: '4', nCore: -1 });
+    const own = { minRamCount: 1000, pilot_version: '4', nCore: -1, ceEndpoint: 'ce.site:9619' };
+    const queue = condor({ useCRIC: true, ...own });
     const { worker, plugins, limits } = configOf(
       await judge(
         'AGLT2',
@@ -202,5 +204,127 @@ describe('a queue with an entry of CRIC', () => {
     expect(await statesOf(ofServer)).to.deep.equal(['error cache-missing']);
     expect(await statesOf('fill')).to.deep.equal([]);
     expect(await statesOf({ name: 'fill' })).to.deep.equal([]);
+  });
+});
+
+describe('a difference from Harvester that a take-over meets', () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    writeFileSync(join(directory, 'ups.sdf'), ups);
+  });
+
+  const entry = { corecount: 8, maxrss: 16_000, maxwdir: 80_000, maxtime: 3600 };
+  const ucore = { ...entry, capability: 'ucore' };
+  async function said(queue: JsonObject, cric: JsonObject = entry): Promise<string[]> {
+    const verdict = (await judgeWithCric(directory, { Q: queue }, { Q: cric })).Q;
+    expect(verdict?.state).to.equal('ready');
+    return (verdict?.problems ?? []).map(
+      ({ severity, code, pointer, message }) => `${severity} ${code} ${pointer} ${message}`,
+    );
+  }
+  const ce = { ceEndpoint: 'ce.site:9619' };
+
+  it('is named where attributes of CRIC get into jobs whose template has no place for them', async () => {
+    const cric = { ...entry, params: { 'jdl.plusattr.MyProject': '"lhc"' } };
+    const queue = condor({ useCRIC: true, ...ce });
+    const [line, ...others] = await said(queue, cric);
+    expect(others).to.deep.equal([]);
+    expect(line).to.match(
+      /^notice cric-value-differs \S+ each job gets MyProject, .* set customSubmitAttributes to \{\} in the queue/,
+    );
+    expect(await said(condor({ useCRIC: true, ...ce, customSubmitAttributes: {} }), cric)).to.deep.equal([]);
+    writeFileSync(join(directory, 'ups.sdf'), `{customSubmitAttributes}\n${ups}`);
+    expect(await said(queue, cric)).to.deep.equal([]);
+  });
+
+  it('is named where a worker without orders has a whole slot of a unified queue', async () => {
+    const [line, ...others] = await said(condor(ce), ucore);
+    expect(others).to.deep.equal([]);
+    expect(line).to.match(/^notice cric-value-differs \S+ .* whole slot of 8 cores.* set runMode to "slave"/);
+    expect(await said(condor(ce, { runMode: 'slave' }), ucore)).to.deep.equal([]);
+    expect(await said(condor(ce), { ...ucore, corecount: 1 })).to.deep.equal([]);
+    expect(await said(condor(ce), entry)).to.deep.equal([]);
+  });
+
+  it('is named where xcount of special_par is the slot of a unified queue', async () => {
+    const queues = [{ ce_endpoint: 'ce', ce_flavour: 'arc-ce', ce_state: 'ACTIVE' }];
+    const cric = { queues, special_par: '(xcount=4)' };
+    const queue = condor({ useCRICGridCE: true }, { runMode: 'slave' });
+    const [line, ...others] = await said(queue, { ...ucore, ...cric });
+    expect(others).to.deep.equal([]);
+    expect(line).to.match(
+      /^notice cric-value-differs \S+special_par a slot of this unified queue has 4 cores by xcount/,
+    );
+    expect(await said(queue, { ...entry, ...cric })).to.deep.equal([]);
+  });
+
+  it('is named where no template has the submitMode, and where pilots of a pull queue wait for a job', async () => {
+    const queue = condor({ ...ce, submitMode: 'PUSH' });
+    const [idle] = await said(queue);
+    expect(idle).to.match(
+      /^notice option-without-effect \/Q\/submitter\/submitMode submitMode has no effect/,
+    );
+    writeFileSync(join(directory, 'ups.sdf'), `arguments = {submitMode}\n${ups}`);
+    const [waits] = await said(queue);
+    expect(waits).to.match(/^warning doubtful-value \/Q\/submitter\/submitMode .* set submitMode to "PULL"/);
+    expect(await said(condor(ce))).to.deep.equal([]);
+  });
+
+  it('is none where noPilotsWhenNoActiveJobs stands beside a source that counts jobs', async () => {
+    const option = { ...ce, noPilotsWhenNoActiveJobs: true };
+    const verdicts = await judgeWithCric(directory, { Q: condor(option, { demand: 'panda' }) }, { Q: entry });
+    expect(verdicts.Q?.draft?.worker.noPilotsWhenNoActiveJobs).to.equal(true);
+    expect(verdicts.Q?.problems.map(({ code }) => code)).to.deep.equal(['panda-server-off']);
+    const [line] = await said(condor(option, { demand: 'fill' }));
+    expect(line).to.match(/^warning option-without-effect .* demand is fill, which counts no jobs/);
+  });
+
+  it('is named where a template of Kubernetes sets a directory of the pilot, or x509UserProxy stands beside proxySecretPath', async () => {
+    const template = (env: readonly JsonObject[]) =>
+      JSON.stringify({
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'pilot' },
+        spec: {
+          backoffLimit: 0,
+          template: {
+            spec: {
+              restartPolicy: 'Never',
+              containers: [{ name: 'pilot', image: 'i', command: ['p'], env }],
+            },
+          },
+        },
+      });
+    const access = {
+      'current-context': 'c',
+      clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+      users: [{ name: 'u', user: { token: 't' } }],
+    };
+    writeFileSync(join(directory, 'kubeconfig'), JSON.stringify(access));
+    const module = 'thresher/kubernetes';
+    const place = { module, k8s_config_file: 'kubeconfig' };
+    const queue = (more: JsonObject) => ({
+      mapType: 'NoJob',
+      maxWorkers: 10,
+      submitter: { name: 'K8sSubmitter', ...place, k8s_yaml_file: 'job.yaml', ...more },
+      monitor: { name: 'K8sMonitor', ...place },
+      sweeper: { name: 'K8sSweeper', ...place },
+    });
+    writeFileSync(join(directory, 'job.yaml'), template([{ name: 'TMPDIR', value: '/root' }]));
+    const [line, ...others] = await said(queue({}));
+    expect(others).to.deep.equal([]);
+    expect(line).to.match(
+      /^notice template-risky \/spec\/template\/spec\/containers\/0\/env\/0\/value TMPDIR of the pilot is \/root and not \/pilotdir, .* set k8s\.volumes\.pilot_dir_mount$/,
+    );
+    expect(await said(queue({ 'k8s.volumes.pilot_dir_mount': '/root' }))).to.deep.equal([]);
+    writeFileSync(join(directory, 'job.yaml'), template([{ name: 'TMPDIR', value: '$TMPDIR' }]));
+    expect(await said(queue({}))).to.deep.equal([]);
+    const both = await said(queue({ proxySecretPath: '/proxy/x509', x509UserProxy: 'proxy' }));
+    expect(both.join('\n')).to.match(
+      /^notice option-without-effect \/Q\/submitter\/x509UserProxy .*remove one of them$/m,
+    );
+    expect((await said(queue({ proxySecretPath: '/proxy/x509' }))).join()).to.not.contain('x509UserProxy');
   });
 });

@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { Desk, SourceQueue } from '../../../src/plugins/contracts/index.ts';
+import { linkOptions, type PandaQueueOptions } from '../../../src/sources/panda/options.ts';
+import { type LinkParts, PandaLink } from '../../../src/sources/panda/link.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { PandaSimulation, type Simulated } from '../../support/panda-simulation.ts';
+import { ownQueue, recordingLog } from '../../support/samples.ts';
 
 const target = 100;
 /** Seconds: five orders at least. */
@@ -119,4 +124,81 @@ describe('the link against the rule of the PanDA server, each with a clock of 30
         expect(simulation.queued, `${when} effect ${effect}, after the next order`).to.equal(target);
       }
   });
+});
+
+describe('a queue whose workers follow the activated jobs of its site', () => {
+  const types = [
+    { resource_name: 'SCORE', mincore: 1, maxcore: 1, minrampercore: null, maxrampercore: 2000 },
+    { resource_name: 'SCORE_HIMEM', mincore: 1, maxcore: 1, minrampercore: 2001, maxrampercore: null },
+    { resource_name: 'MCORE', mincore: 2, maxcore: null, minrampercore: null, maxrampercore: 2000 },
+    { resource_name: 'MCORE_HIMEM', mincore: 2, maxcore: null, minrampercore: 2001, maxrampercore: null },
+  ];
+
+  /** What the link wants for a queue of a site with so many activated jobs. */
+  async function wanted(
+    activated: number,
+    changes: Partial<SourceQueue<PandaQueueOptions>> = {},
+    ofSettings = false,
+  ) {
+    const queue = ownQueue('S');
+    const nothing = async () => undefined;
+    const clock = new ManualClock();
+    const parts = {
+      memory: { load: nothing, types },
+      life: { isReady: true, startedAt: 0 },
+      health: { whyNoOrders: undefined },
+      orders: { resume: nothing },
+      commands: { resume: nothing },
+      jobs: { of: () => ({ activated, at: 0 }) },
+      reporter: {},
+      beside: [],
+      clock,
+      log: recordingLog(),
+      harvesterId: 'H',
+      options: {
+        ...linkOptions({ heartbeatInterval: 1, statisticsInterval: 1, jobsInterval: 1 }),
+        noPilotsWhenNoActiveJobs: ofSettings,
+      },
+    };
+    const link = new PandaLink(parts as unknown as LinkParts);
+    const desk = { ownQueues: () => [queue], queued: async () => 0, living: async () => [] };
+    await link.run(desk as unknown as Desk, AbortSignal.abort());
+    return link.wanted({ ...queue, options: {}, own: true, ...changes });
+  }
+
+  for (const [what, changes, ofSettings, count] of [
+    ['says nothing', {}, false, 1],
+    ['is told by its submitter', { noPilotsWhenNoActiveJobs: true }, false, 0],
+    ['is told by the settings', {}, true, 0],
+    ['is told by both', { noPilotsWhenNoActiveJobs: false }, true, 0],
+    [
+      'is told otherwise by its demand',
+      { noPilotsWhenNoActiveJobs: true, options: { noPilotsWhenNoActiveJobs: false } },
+      ...([true, 1] as const),
+    ],
+  ] as const)
+    it(`gets ${count === 0 ? 'no worker' : 'one worker'} without jobs where it ${what}`, async () => {
+      const { groups } = await wanted(0, changes, ofSettings);
+      expect(groups.map((group) => group.count)).to.deep.equal(count === 0 ? [] : [count]);
+    });
+
+  for (const [nCore, minRamCount, type] of [
+    [1, 2000, 'SCORE'],
+    [1, 4000, 'SCORE_HIMEM'],
+    [8, 16_000, 'MCORE'],
+    [8, 32_000, 'MCORE_HIMEM'],
+    // Harvester falls back to the type that the cores have alone.
+    [8, 0, 'MCORE'],
+    [8, 16_004, 'MCORE'],
+  ] as const)
+    it(`has workers of the server's type ${type} where its slot has ${nCore} cores and ${minRamCount} MB`, async () => {
+      const { requirements } = ownQueue('S');
+      const slot = { ...requirements, nCore, minRamCount, resourceType: nCore === 1 ? 'SCORE' : 'MCORE' };
+      const { groups } = await wanted(2, { requirements: slot, wholeSlots: true });
+      expect(groups.map(({ requirements: needs }) => needs.resourceType)).to.deep.equal([type]);
+      const unified = await wanted(2, { requirements: slot, wholeSlots: false });
+      expect(unified.groups.map(({ requirements: needs }) => needs.resourceType)).to.deep.equal([
+        slot.resourceType,
+      ]);
+    });
 });

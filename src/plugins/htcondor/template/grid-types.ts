@@ -1,7 +1,10 @@
 import type { HTCondorSubmitterConfig } from '../schema.ts';
 import type { Command } from './statements.ts';
 
-/** A `grid_resource` may begin with these; `pbs` to `blah` are other names of `batch`. Source: condor_submit 23.9. */
+/**
+ * A `grid_resource` may begin with these; `pbs` to `blah` are other names of `batch`. Source: `validate_gridtype` of `submit_utils.cpp`,
+ * HTCondor 23.9 and 25.14, but for `naregi`, which the gridmanager knows no more.
+ */
 const known = ['condor', 'batch', 'arc', 'ec2', 'gce', 'azure', 'pbs', 'lsf', 'sge', 'nqs', 'blah'];
 
 /** Grid types that HTCondor once had, and the release that dropped them. Source: the version history of its manual. */
@@ -20,24 +23,30 @@ const instead: Readonly<Record<string, string>> = {
   cream: 'such a CE needs another front end, such as an HTCondor-CE or ARC',
 };
 
-/** The grid type that a `grid_resource` begins with, also where the queue's `ceARCGridType` is its first word. */
-export function gridTypeOf(
-  { text, names }: Command,
+/**
+ * Why HTCondor refuses a `grid_resource` for its type, the first word of it; undefined for a type that it takes, and for one that only
+ * `condor_submit` knows: behind a macro or a placeholder other than the queue's `ceARCGridType`.
+ */
+export function gridTypeRefusal(
+  command: Command,
   { ceARCGridType }: Partial<HTCondorSubmitterConfig>,
 ): string | undefined {
-  const [written = ''] = text.trim().toLowerCase().split(/\s+/);
-  if (known.includes(written) || isGone(written)) return written;
-  return names[0] === 'ceARCGridType' ? ceARCGridType : undefined;
+  const { names } = command;
+  const values = Object.fromEntries(names.map((name) => [name, other]));
+  const [first = ''] = command.render({ ...values, ceARCGridType: ceARCGridType ?? other }).split(/\s+/);
+  const type = first.toLowerCase();
+  if (known.includes(type) || !/^\w+$/.test(type) || type.includes(other)) return undefined;
+  if (isGone(type)) {
+    const release = Object.hasOwn(dropped, type) ? dropped[type] : undefined;
+    const since = release === undefined ? 'long ago' : `in ${release}`;
+    const right = instead[type] ?? `it must be one of ${known.join(', ')}`;
+    return `HTCondor dropped the grid type ${type} ${since}, and condor_submit refuses such a job; ${right}`;
+  }
+  return `grid_resource begins with ${first}, which is no grid type of HTCondor; it must be one of ${known.join(', ')}`;
 }
 
-/** Why HTCondor refuses a grid type; undefined if it did not drop the type. */
-export function goneGridType(type: string): string | undefined {
-  if (!isGone(type)) return undefined;
-  const release = Object.hasOwn(dropped, type) ? dropped[type] : undefined;
-  const since = release === undefined ? 'long ago' : `in ${release}`;
-  const right = instead[type] ?? `it would be one of ${known.join(', ')}`;
-  return `HTCondor dropped the grid type ${type} ${since}, and its later versions refuse such a job; ${right}`;
-}
+/** Stands for the value of a placeholder. No grid type has it in its name. */
+const other = 'placeholder';
 
 function isGone(type: string): boolean {
   return Object.hasOwn(dropped, type) || longGone.includes(type);

@@ -251,7 +251,7 @@ export function pandaTokenOf({
 }
 
 /** Which options a placeholder's value comes from, for those that may have none. Harvester writes "None" then. */
-export const optionsBehind: Readonly<Record<string, readonly (keyof HTCondorSubmitterConfig)[]>> = {
+const optionsBehind: Readonly<Record<string, readonly (keyof HTCondorSubmitterConfig)[]>> = {
   executableFile: ['executableFile'],
   x509UserProxy: ['x509UserProxy'],
   tokenDir: ['tokenDir'],
@@ -262,3 +262,16 @@ export const optionsBehind: Readonly<Record<string, readonly (keyof HTCondorSubm
   pandaTokenKeyFilename: ['pandaTokenKeyPath'],
   pandaTokenKeyPath: ['pandaTokenKeyPath'],
 };
+
+/** The options that a queue lacks, so that this placeholder has no value; none where it has one. */
+export function optionsLackedBy(name: string, config: Partial<HTCondorSubmitterConfig>): readonly string[] {
+  const options = Object.hasOwn(optionsBehind, name) ? (optionsBehind[name] ?? []) : [];
+  const { useAnalysisCredentials, x509UserProxyAnalysis, tokenDirAnalysis } = config;
+  const analysis: Partial<HTCondorSubmitterConfig> = useAnalysisCredentials
+    ? {
+        ...(x509UserProxyAnalysis !== undefined && { x509UserProxy: x509UserProxyAnalysis }),
+        ...(tokenDirAnalysis !== undefined && { tokenDir: tokenDirAnalysis }),
+      }
+    : {};
+  return options.filter((option) => (analysis[option] ?? config[option]) === undefined);
+}

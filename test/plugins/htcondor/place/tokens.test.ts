@@ -53,6 +53,15 @@ describe('c13: tokens of computing elements', () => {
   const told = async (options?: object) =>
     (await submitter(options).preflight()).problems.map(({ code, message }) => `${code}: ${message}`);
 
+  it('and other files of the template are asked for before each submission, where the queue does not say them', async () => {
+    writeFileSync(join(directory, 'ce.sdf'), template('x509userproxy = {x509UserProxy}'));
+    const [problem, ...others] = await told();
+    expect(others).to.deep.equal([]);
+    expect(problem).to.match(
+      /^preflight: \S+\/ce\.sdf:4: x509userproxy names x509UserProxy, and the queue has no x509UserProxy/,
+    );
+  });
+
   it('of which one must be good stop a queue by their manager', async () => {
     expect(await submitter().credentials()).to.deep.equal([[tokenOf(one), tokenOf(two)]]);
     const proxy = { x509UserProxy: '/proxy' };

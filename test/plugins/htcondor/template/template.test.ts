@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { identityText } from '../../../../src/plugins/htcondor/marks.ts';
 import { describeBatch, type DescribeOptions } from '../../../../src/plugins/htcondor/template/describe.ts';
 import { parseFormat } from '../../../../src/plugins/htcondor/template/pieces.ts';
+import { type LackedValue, lackedValues } from '../../../../src/plugins/htcondor/template/checks.ts';
 import { knownPlaceholders, valuesOf } from '../../../../src/plugins/htcondor/template/placeholders.ts';
 import { loadTemplate, parseTemplate } from '../../../../src/plugins/htcondor/template/template.ts';
 import { templateFiles } from '../../../../src/plugins/htcondor/template/which-file.ts';
@@ -42,9 +43,32 @@ describe('the grid type of a submit template', () => {
     it(`is named with the release of HTCondor that dropped it where it is ${type}`, () => {
       const [first, ...others] = findings(grid(`${type} {ceHostname}`));
       expect(others).to.deep.equal([]);
-      expect(first).to.match(/^3 template-risky: HTCondor dropped the grid type /);
+      expect(first).to.match(/^3 template-wrong: HTCondor dropped the grid type /);
       expect(first).to.contain(`${type} `).and.to.contain(release);
     });
+
+  for (const [what, type, named] of [
+    ['gone for long', 'naregi', 'naregi'],
+    ['none', 'None', 'None'],
+    ['misspelt', 'condr', 'condr'],
+    ['a host', 'ce.site', undefined],
+  ] as const)
+    it(`is an error where it is ${what}, as far as it is a word`, () => {
+      const found = findings(grid(`${type} {ceHostname}`));
+      expect(found).to.have.length(named === undefined ? 0 : 1);
+      if (named !== undefined)
+        expect(found[0])
+          .to.match(/^3 template-wrong: .*\bone of condor, batch, arc/)
+          .and.contain(named);
+    });
+
+  it('is not known behind a placeholder or a macro, and may count for no job between "if" and "endif"', () => {
+    for (const type of ['{ceFlavour}', '{queueName}gt2', '$(TYPE)']) {
+      expect(findings(grid(`${type} {ceHostname}`))).to.deep.equal([]);
+    }
+    const branch = `universe = grid\n${body}if version < 9.0\ngrid_resource = gt2 a\nendif\n`;
+    expect(findings(branch).join()).to.match(/^4 template-risky: HTCondor dropped the grid type gt2/);
+  });
 
   for (const type of ['condor', 'arc', 'batch', 'pbs', 'ec2'])
     it(`is taken where it is ${type}`, () => {
@@ -137,6 +161,32 @@ describe('a submit template', () => {
       'arguments = x\n',
       /^1 template-wrong: there is no executable; write executable = \{executableFile\}/,
     ],
+    ['an executable without a value', 'executable =\n', /^1 template-wrong: executable has no value; write/],
+    [
+      'a grid job with an empty CE',
+      `${body}universe = grid\ngrid_resource =\n`,
+      /^3 template-wrong: universe grid needs grid_resource/,
+    ],
+    [
+      'a container with an empty image',
+      `${body}universe = container\ncontainer_image =\n`,
+      /^3 template-wrong: universe container needs container_image/,
+    ],
+    [
+      'docker without an image',
+      `${body}universe = docker\n`,
+      /^2 template-wrong: universe docker needs docker_image/,
+    ],
+    [
+      'a proxy that only the environment names',
+      `${body}use_x509userproxy = true\nx509userproxy =\n`,
+      /^2 template-risky: use_x509userproxy without x509userproxy: condor_submit takes the proxy of X509_USER_PROXY/,
+    ],
+    [
+      'a token that only the environment names',
+      `${body}use_scitokens = true\n`,
+      /^2 template-risky: use_scitokens without scitokens_file: condor_submit takes the file of BEARER_TOKEN_FILE/,
+    ],
     [
       'attributes in a value',
       `${body}+a = {customSubmitAttributes}\n`,
@@ -198,18 +248,86 @@ describe('a submit template', () => {
 
   it('warns where an option is not set, and Harvester would write None', () => {
     const found = findings(
-      `${body}transfer_input_files = {pandaTokenPath}\n`,
+      `${body}environment = "TOKEN={pandaTokenPath}"\n`,
       'a.sdf',
       submitterConfig({ executableFile: '/w' }),
     );
     expect(found).to.have.length(1);
     expect(found[0]).to.match(
-      /^2 template-risky: pandaTokenPath in transfer_input_files has no value and becomes "None"/,
+      /^2 template-risky: pandaTokenPath in environment has no value and becomes "None"/,
     );
   });
 
   it('says nothing of comments, whatever is in them', () => {
     expect(findings(`# {no} {\n#queue 7\n${body}#+a = {b}\nqueue 1\n`)).to.deep.equal([]);
+  });
+});
+
+describe('a value that a template needs and its queue does not say', () => {
+  const lacked = (text: string, options: object = {}): LackedValue[] => {
+    const config = submitterConfig(options);
+    return lackedValues(templateOf(text, 'pilot.sdf', config).statements, config);
+  };
+  const said = (text: string, options: object = {}) =>
+    lacked(text, options).map(({ line, code, option }) => `${line} ${code} ${option}`);
+
+  for (const [command, placeholder, option] of [
+    ['x509userproxy', 'x509UserProxy', 'x509UserProxy'],
+    ['X509UserProxy', 'x509UserProxy', 'x509UserProxy'],
+    ['scitokens_file', 'tokenPath', 'tokenDir'],
+    ['transfer_input_files', 'pandaTokenKeyPath', 'pandaTokenKeyPath'],
+    ['TransferInputFiles', 'pandaTokenKeyPath', 'pandaTokenKeyPath'],
+    ['input', 'executableFile', 'executableFile'],
+    ['container_image', 'executableFile', 'executableFile'],
+  ] as const)
+    it(`is the file of ${command}, by the option`, () => {
+      const text = `executable = /bin/sh\n${command} = {${placeholder}}\n`;
+      expect(said(text)).to.deep.equal([`2 file-not-said ${option}`]);
+      expect(lacked(text)[0]).to.include({ certain: true });
+      expect(lacked(text)[0]?.message).to.contain(command).and.to.contain(`set ${option}`);
+      expect(said(text, { [option]: '/there' })).to.deep.equal([]);
+      // A later command of the same name counts instead.
+      expect(said(`${text}${command} = /file\n`)).to.deep.equal([]);
+      expect(lacked(`if true\n${text}endif\n`)[0]).to.include({ certain: false });
+    });
+
+  it('is the program, wherever it is', () => {
+    expect(said(body)).to.deep.equal(['1 file-not-said executableFile']);
+    expect(said(`${body}transfer_executable = false\n`)).to.deep.equal(['1 file-not-said executableFile']);
+  });
+
+  it('is no file of arguments and environment, which may well be none', () => {
+    expect(said('executable = /bin/sh\narguments = {x509UserProxy}\n')).to.deep.equal([]);
+  });
+
+  it('is not the proxy where the queue has one for analysis', () => {
+    const text = 'executable = /bin/sh\nx509userproxy = {x509UserProxy}\n';
+    const analysis = { x509UserProxyAnalysis: '/a' };
+    expect(said(text, { ...analysis, useAnalysisCredentials: true })).to.deep.equal([]);
+    expect(said(text, analysis)).to.deep.equal(['2 file-not-said x509UserProxy']);
+    expect(
+      findings(text, 'a.sdf', submitterConfig({ ...analysis, useAnalysisCredentials: true })),
+    ).to.deep.equal([]);
+  });
+
+  it('may be there where HTCondor transfers files only if it has to', () => {
+    const text =
+      'executable = /bin/sh\ntransfer_input_files = {tokenPath}\nshould_transfer_files = IF_NEEDED\n';
+    expect(lacked(text)[0]).to.include({ certain: false });
+  });
+
+  it('is the CE of a grid job, unless CRIC is to name it', () => {
+    const text = (resource: string) => `executable = /bin/sh\nuniverse = grid\ngrid_resource = ${resource}\n`;
+    const both = text('condor {ceHostname} {ceEndpoint}');
+    const missing = ['3 ce-list-missing ceList'];
+    expect(said(both)).to.deep.equal(missing);
+    expect(said(text('{ceARCGridType} {ceEndpoint}'))).to.deep.equal(missing);
+    expect(said(text('arc {ceEndpoint}'), { ceHostname: 'ce' })).to.deep.equal(missing);
+    expect(said(text('condor {ceHostname} {ceHostname}:9619'), { ceHostname: 'ce' })).to.deep.equal([]);
+    expect(said(both, { ceEndpoint: 'ce:9619' })).to.deep.equal([]);
+    expect(said(both, { ceList: [{ ce_endpoint: 'ce', ce_flavour: 'htcondor-ce' }] })).to.deep.equal([]);
+    expect(said(both, { useCRICGridCE: true })).to.deep.equal([]);
+    expect(said(text('condor here pool'))).to.deep.equal([]);
   });
 });
 
