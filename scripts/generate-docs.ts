@@ -86,7 +86,7 @@ const harvesterFile: readonly string[] = [
   '- `$PANDA_HOME/etc/configmap/panda_harvester_configmap.json` overrides keys of the sections that the file has.',
   '- `qconf.configFile` counts from the directory of the file. If it is not there, thresher looks in `$PANDA_HOME/etc/panda` and',
   '  `/etc/panda`, with a notice. If Harvester would read another file than thresher, a warning names both.',
-  "- A key that still has the `FIXME` of Harvester's template is an error if thresher reads it.",
+  "- A key that still has the `FIXME` of Harvester's template is an error if thresher reads it. Credential managers with one are left out, with one warning ([credentials.md](credentials.md#how-to-name-managers)).",
   '',
   `thresher does not read these, with a notice for each: ${unreadSections.map((name) => `\`[${name}]\``).join(', ')}, and`,
   "Harvester's other keys of the sections above. It warns if that means other queues, more workers, another limit, or another way to submit than with",

@@ -19,7 +19,7 @@ import { settingsFile } from './opened.ts';
 import { oneLine, type OutputFormat, outputOption, printJson } from './output.ts';
 import { wouldNotStart } from './start-checks.ts';
 import { counted, countProblems, foldedLines, problemLine, problemView, worstFirst } from './problems.ts';
-import { type Found, optionsToldOnce, templatesToldOnce } from './told-once.ts';
+import { type Found, equalToldOnce, templatesToldOnce } from './told-once.ts';
 
 interface CheckOptions {
   readonly output: OutputFormat;
@@ -190,15 +190,15 @@ function jsonOf({ general, verdicts, templates, writes }: Report) {
 function textOf(report: Report, inFull: boolean): string[] {
   const { queueFile, writes } = report;
   const judged = { general: report.general, verdicts: [...report.templates, ...report.verdicts] };
-  const { rest, options } = inFull ? { rest: judged, options: [] } : optionsToldOnce(judged);
+  const { rest, once } = inFull ? { rest: judged, once: [] } : equalToldOnce(judged);
   const { general, verdicts } = rest;
   const width = Math.max(0, ...verdicts.map(({ name }) => oneLine(name).length));
   const shown = new Map<string, string>();
   const first = bySeverityUp(general).map((some) => (inFull ? some.map(problemLine) : foldedLines(some)));
-  const ofOptions = bySeverityUp(options).map((some) => some.map(problemLine));
+  const toldOnce = bySeverityUp(once).map((some) => some.map(problemLine));
   const lines = [
     ...writes.map((write) => oneLine(writeText(write))),
-    ...first.flatMap((some, severity) => [...some, ...(ofOptions[severity] ?? [])]),
+    ...first.flatMap((some, severity) => [...some, ...(toldOnce[severity] ?? [])]),
   ];
   for (const state of queueStates) {
     for (const verdict of verdicts.filter((one) => one.state === state)) {

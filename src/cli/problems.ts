@@ -32,6 +32,7 @@ function place({ file, line, pointer }: Problem): string {
 /** How several problems that differ by their subject only are said in one sentence. */
 const folded: Partial<Record<Problem['code'], string>> = {
   'plugin-not-there': 'thresher does not have yet',
+  'plugin-dropped': 'dropped by Harvester, with none in their place',
   'file-unreadable': 'not on this machine',
   'unread-option': 'neither thresher nor Harvester reads',
   'plugin-not-needed': 'not needed by a pull queue and ignored',

@@ -37,26 +37,44 @@ export function templatesToldOnce({ general, verdicts }: Found, judged: readonly
   };
 }
 
-/** Takes options that do nothing out of what was found, and says each of them in one line for its file. */
-export function optionsToldOnce({ general, verdicts }: Found): {
+/** Equal findings at so many places at most stay with their queues. */
+const mostPlaces = 3;
+
+/**
+ * Takes options that do nothing, and warnings and notices that are equal at many places of a file, out of what was found, and says each of them
+ * in one line for its file.
+ */
+export function equalToldOnce({ general, verdicts }: Found): {
   readonly rest: Found;
-  readonly options: readonly Problem[];
+  readonly once: readonly Problem[];
 } {
-  const isOption = ({ code }: Problem) => ofOptions.has(code);
   const groups = new Map<string, Problem[]>();
-  for (const problem of [...general, ...verdicts.flatMap(({ problems }) => problems)].filter(isOption)) {
-    const { file, severity, code, message } = problem;
-    const key = JSON.stringify([file, severity, code, message]);
+  for (const problem of [...general, ...verdicts.flatMap(({ problems }) => problems)]) {
+    const key = wordsOf(problem);
     groups.set(key, [...(groups.get(key) ?? []), problem]);
   }
-  const without = (problems: readonly Problem[]) => problems.filter((problem) => !isOption(problem));
+  const isTold = (group: readonly Problem[]) =>
+    group.some(({ code }) => ofOptions.has(code)) ||
+    (group.every(({ severity }) => severity !== 'error') && placesOf(group) > mostPlaces);
+  const told = new Set([...groups].filter(([, group]) => isTold(group)).map(([key]) => key));
+  const without = (problems: readonly Problem[]) => problems.filter((problem) => !told.has(wordsOf(problem)));
   return {
     rest: {
       general: without(general),
       verdicts: verdicts.map((verdict) => ({ ...verdict, problems: without(verdict.problems) })),
     },
-    options: [...groups.values()].flatMap(inOneLine),
+    once: [...told].flatMap((key) => inOneLine(groups.get(key) ?? [])),
   };
+}
+
+/** The same words of one file. */
+function wordsOf({ file, severity, code, message }: Problem): string {
+  return JSON.stringify([file, severity, code, message]);
+}
+
+/** Several queues may have one from the same line of a template. */
+function placesOf(group: readonly Problem[]): number {
+  return new Set(group.map(({ pointer }) => pointer)).size;
 }
 
 const mostLines = 5;

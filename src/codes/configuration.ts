@@ -171,6 +171,12 @@ export const configurationErrors = {
     remedy:
       'Run the queue with Harvester for now; docs/configuration.md lists all plugins, and docs/plugins.md shows how to write one.',
   },
+  'plugin-dropped': {
+    meaning:
+      'The queue needs a plugin that Harvester itself dropped, and thresher will not have it either: the queue is incomplete.',
+    remedy:
+      'Name another plugin, or remove the queue; docs/configuration.md lists all plugins, and docs/plugins.md shows how to write one.',
+  },
   'plugin-not-needed': {
     meaning: 'A pull queue names a plugin that moves data of pushed jobs; thresher ignores it.',
     remedy: 'Nothing to do.',

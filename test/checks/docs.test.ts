@@ -22,6 +22,7 @@ const pages = [
     'docs/kubernetes.md',
     'docs/credentials.md',
     'docs/from-harvester.md',
+    'docs/htcjob.md',
     'docs/interlink.md',
     'docs/pool.md',
     'docs/scale-out.md',
@@ -112,6 +113,19 @@ describe('documents', () => {
       const warnings = stdout.split('\n').filter((line) => line.includes(': warning: '));
       expect(warnings, stdout).to.have.length(missing.length);
     }
+  });
+
+  it('the settings, the queue and the template of docs/htcjob.md are ready together as they stand', async () => {
+    const [, section = ''] = readFileSync(join(root, 'docs/htcjob.md'), 'utf8').split('### Beside a schedd');
+    const blocks = [...section.matchAll(/```(?:yaml|json)\n([^]*?)```/g)].map(([, block = '']) => block);
+    const directory = temporaryDirectory();
+    const names = ['thresher.yaml', 'panda_queueconfig.json', 'job.sub.yaml'];
+    for (const [at, name] of names.entries()) writeFileSync(join(directory, name), blocks[at] ?? '');
+    writeFileSync(join(directory, 'kubeconfig'), kubeconfig);
+    const settings = join(directory, 'thresher.yaml');
+    const { status, stdout } = await runHere('--config', settings, 'check-config', '--strict');
+    expect(status, stdout).to.equal(0);
+    expect(stdout).to.match(/^HTCJOBS +ready$/m);
   });
 
   it('docs/architecture.md names only files and folders that exist', () => {

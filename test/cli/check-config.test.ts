@@ -131,7 +131,7 @@ describe('check-config', () => {
       () => ({ ...good(), submitter: harvesters('submitter', 'cloud_google_submitter', 'GoogleSubmitter') }),
       'incomplete',
       [
-        'error: GoogleSubmitter is a submitter that Harvester dropped; thresher has none in its place [plugin-not-there]',
+        'error: GoogleSubmitter is a submitter that Harvester dropped; thresher has none in its place [plugin-dropped]',
       ],
     ],
     [
@@ -236,6 +236,21 @@ describe('check-config', () => {
       }),
       'ready',
       [],
+    ],
+    [
+      'a credential manager that the site has not filled in yet',
+      () => ({
+        ...good(),
+        common: { cert: '/path_to/FIXME_cert' },
+        credmanagers: [
+          { ...harvesters('credmanager', 'FIXME', 'FIXME'), inCertFile: '${common.cert}' },
+          { module: 'thresher/credentials', name: 'FileCredManager', files: ['/no-proxy'] },
+        ],
+      }),
+      'ready',
+      [
+        'warning: a credential manager is still to fill in, and it does not run until then: FIXME (module, name, inCertFile); write the values of your site in place of FIXME, or remove the entries [template-placeholder]',
+      ],
     ],
     [
       'a credential manager with a slip',
@@ -543,6 +558,36 @@ describe('check-config', () => {
     ]);
     expect(lines[2]).to.equal(
       '  panda_queueconfig.json:23 /MISSES/submitter/name: error: thresher does not have yet: SlurmSubmitter (line 23), SlurmMonitor (line 28), SlurmSweeper (line 32) [plugin-not-there]',
+    );
+  });
+
+  it('says a warning that is equal in 48 queues once, with its first lines and their number, and in full of a queue that is named', async () => {
+    const manager = { module: 'FIXME_module', name: 'FIXME_name' };
+    const queues = (count: number) =>
+      Object.fromEntries(
+        Array.from({ length: count }, (_, at) => [`Q${at}`, { ...good(), credmanagers: [manager] }]),
+      );
+    write(queues(48));
+    const lines = (await linesOf()).filter((line) => line.includes('still to fill in'));
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.match(
+      /^panda_queueconfig\.json:18 \/Q0\/credmanagers\/0: warning: .*; also on lines 40, 62, 84, 106, 128 and 42 more \[template-placeholder\]$/,
+    );
+    const alone = await linesOf('Q7');
+    expect(alone.filter((line) => line.includes('still to fill in'))).to.have.length(1);
+    write(queues(3));
+    const few = (await linesOf()).filter((line) => line.includes('still to fill in'));
+    expect(few.map((line) => /\/Q\d/.exec(line)?.[0])).to.deep.equal(['/Q0', '/Q1', '/Q2']);
+  });
+
+  it('names plugins that Harvester dropped as such, also several together', async () => {
+    const google = (kind: string) =>
+      harvesters(kind, `cloud_google_${kind}`, `Google${kind[0]?.toUpperCase() ?? ''}${kind.slice(1)}`);
+    const { name, module } = google('monitor');
+    write({ Q: { ...good(), submitter: google('submitter'), monitor: { name, module } } });
+    const [, line] = await linesOf();
+    expect(line).to.match(
+      /error: dropped by Harvester, with none in their place: GoogleSubmitter \(line \d+\), GoogleMonitor \(line \d+\) \[plugin-dropped\]$/,
     );
   });
 

@@ -94,6 +94,14 @@ for (const kind of ['local', 'remote'] as const)
       expect(five).to.include({ active: 0, succeeded: 5, failed: 0, reason: 'Succeeded' });
     });
 
+    it('a user with kubectl alone reads the last lines of a job that failed', async () => {
+      await jobs.create('tells', 'echo no such file: a.root >&2; exit 3');
+      const { conditions = [] } = await jobs.until('tells', 'has ended', isOver);
+      const failed = conditions.find(({ type }) => type === 'Failed');
+      expect(failed?.message).to.match(/^1 of 1 jobs failed; job 0 ended with return code 3: /);
+      expect(failed?.message).to.match(/; the end of its stderr:\nno such file: a\.root$/);
+    });
+
     it('B2, B4, B5: a queue of 5 is one cluster with its htcopts, and leaves nothing', async () => {
       const more: Partial<HtcJobSpec> = {
         queue: 5,

@@ -63,6 +63,10 @@ export class StepperSite {
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
   /** How far the clock of the server is ahead of ours, ms. */
   serverAhead = 0;
+  /** The log of a worker; it may throw, or never come. */
+  logOf: (workerId: number, stream: string) => string | Promise<string> = () => '';
+  /** Worker and stream of each log that was read. */
+  readonly logReads: string[] = [];
   /** Names of the HTCJobs that were read. */
   readonly reads: string[] = [];
   /** The server gives no answer to a read of a HTCJob. */
@@ -87,17 +91,25 @@ export class StepperSite {
   #version = 10;
 
   constructor() {
-    const desk: Pick<Desk, 'find' | 'end' | 'discard' | 'wake' | 'reasons' | 'detail' | 'whyLeft'> = {
-      find: async () => this.found,
-      end: async (origins, why) => {
-        for (const { index } of origins) this.ended.push([index, why]);
-      },
-      discard: async () => this.left,
-      whyLeft: (workerId) => this.whyLeft.get(workerId),
-      wake: () => undefined,
-      reasons: () => this.reasons,
-      detail: async () => undefined,
-    };
+    const desk: Pick<Desk, 'find' | 'end' | 'discard' | 'wake' | 'reasons' | 'detail' | 'whyLeft' | 'logs'> =
+      {
+        find: async () => this.found,
+        end: async (origins, why) => {
+          for (const { index } of origins) this.ended.push([index, why]);
+        },
+        discard: async () => this.left,
+        whyLeft: (workerId) => this.whyLeft.get(workerId),
+        wake: () => undefined,
+        reasons: () => this.reasons,
+        detail: async () => undefined,
+        logs: async (workerId, { stream }) => {
+          this.logReads.push(`${workerId} ${stream}`);
+          const text = await this.logOf(workerId, stream);
+          return (async function* () {
+            yield Buffer.from(text);
+          })();
+        },
+      };
     const { clock } = this;
     const ahead = () => this.serverAhead;
     const cluster = new HtcJobCluster({

@@ -2,6 +2,7 @@ import type {
   Desk,
   LeftOutput,
   LogReader,
+  LogRequest,
   OutputReader,
   PeekRequest,
   WorkerNews,
@@ -131,9 +132,9 @@ export class SourceDesk implements Desk {
   }
 
   /** @throws ThresherError `no-such-worker`, `no-log`, `unknown-plugin`, and those of the store */
-  async logs(workerId: number): Promise<LogReader> {
+  async logs(workerId: number, request: LogRequest, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const worker = await this.#ownWorker(workerId);
-    return this.#parts.logsOf(worker);
+    return (await this.#parts.logsOf(worker)).read(worker, request, signal);
   }
 
   /** @throws ThresherError `no-such-worker`, `no-log`, `unknown-plugin`, and those of the backend and of the store */

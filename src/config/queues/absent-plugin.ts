@@ -50,10 +50,13 @@ export function judgeAbsent(absent: AbsentPlugin, catalogue: PluginCatalogue): F
       return { pointer: '', severity: 'notice', code: 'plugin-not-needed', message, subject: name };
     }
   }
-  const message = known.gone
-    ? `${name} is a ${section} that Harvester dropped; thresher has none in its place`
-    : `${name} is a ${section} of Harvester that thresher does not have yet`;
-  return { pointer: '/name', severity: 'error', code: 'plugin-not-there', message, subject: name };
+  const error = { pointer: '/name', severity: 'error', subject: name } as const;
+  if (known.gone) {
+    const message = `${name} is a ${section} that Harvester dropped; thresher has none in its place`;
+    return { ...error, code: 'plugin-dropped', message };
+  }
+  const message = `${name} is a ${section} of Harvester that thresher does not have yet`;
+  return { ...error, code: 'plugin-not-there', message };
 }
 
 function unknown(

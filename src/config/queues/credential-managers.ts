@@ -96,6 +96,8 @@ export async function chooseOfQueue(
   if (!head.ok) return { problems: head.problems.map((problem) => ({ ...problem, code: 'wrong-type' })) };
   const { name, module } = head.value;
   const filled = fillEntry(value, names) as ManagerEntry;
+  const open = placeholdersIn(filled);
+  if (open.length > 0) return { problems: [{ pointer: '', ...toFillIn([{ keys: open, entry: filled }]) }] };
   // A credential that is missing stops the queue by its own reason, and not before.
   const chosen = await chooseManager(filled, surroundings, catalogue);
   if (chosen !== undefined) return chosen;
@@ -106,6 +108,26 @@ export async function chooseOfQueue(
   const message = `thresher does not run ${brief(name)} of ${brief(module)}, a credential manager of a third party: keep its credentials fresh by other means`;
   const notice = { pointer: '', code: 'credmanager-not-applied', message } as const;
   return { problems: [{ ...notice, severity: 'notice', subject: brief(name) }] };
+}
+
+/** The keys of an entry that still have `FIXME`, the placeholder of Harvester's template. */
+function placeholdersIn(entry: JsonObject): readonly string[] {
+  return Object.keys(entry).filter((key) => JSON.stringify(entry[key] ?? null).includes('FIXME'));
+}
+
+/** The word on entries that a site has not filled in yet. Neither their plugins nor their files are judged: both may be placeholders. */
+function toFillIn(
+  found: readonly { readonly keys: readonly string[]; readonly entry: { readonly name: string } }[],
+): Omit<ChoiceProblem, 'pointer'> {
+  const named = found.map(
+    ({ keys, entry }) => `${brief(entry.name)} (${keys.map((key) => brief(key)).join(', ')})`,
+  );
+  const [beginning, rest] =
+    named.length === 1
+      ? ['a credential manager is', 'it does']
+      : [`${named.length} credential managers are`, 'they do'];
+  const message = `${beginning} still to fill in, and ${rest} not run until then: ${named.join(', ')}; write the values of your site in place of FIXME, or remove the entries`;
+  return { code: 'template-placeholder', severity: 'warning', message };
 }
 
 /** An entry of the settings, before it is checked. */
@@ -136,10 +158,16 @@ export async function managersOf(
   };
   const listed = managersInLists(section);
   for (const problem of listed.problems) add(problem);
-  const entries = [
+  const all = [
     ...listed.entries.map((value): Entry => ({ pointer: '', value })),
     ...fromPluginConfigs(section, add),
   ];
+  const open = all.flatMap(({ value }) => {
+    const keys = placeholdersIn(value);
+    return keys.length === 0 ? [] : [{ keys, entry: value }];
+  });
+  if (open.length > 0) add({ pointer: '', ...toFillIn(open) });
+  const entries = all.filter(({ value }) => open.every(({ entry }) => entry !== value));
   const surroundings = {
     configDir: dirname(settings.file),
     stateDir: settings.stateDir,

@@ -132,7 +132,8 @@ export interface QueueVerdict {
 
 /** Errors that say that something is not there; every other error is a mistake. */
 const absences: ReadonlySet<Problem['code']> = new Set([
-  ...(['plugin-not-there', 'file-unreadable', 'file-not-said', 'size-not-said', 'ce-list-missing'] as const),
+  ...(['plugin-not-there', 'plugin-dropped', 'file-unreadable', 'file-not-said'] as const),
+  ...(['size-not-said', 'ce-list-missing'] as const),
   ...(['cache-missing', 'cache-damaged', 'panda-server-off'] as const),
 ]);
 

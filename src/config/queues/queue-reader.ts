@@ -155,7 +155,11 @@ export class QueueReader {
       ]);
     this.#remarks(remarksOn(this.effects, this.#queue));
     this.#remarks(askedInVain(this.#queue, this.#options.origins?.cache.hasQueueData ?? false));
-    const problems = [...before, ...this.#problems];
+    const waits = before.some(({ code }) => code === 'cache-missing' || code === 'cache-damaged');
+    const found = waits
+      ? this.#problems.filter((problem) => !this.#mayComeFromCric(problem))
+      : this.#problems;
+    const problems = [...before, ...found];
     const { template } = this.#queue;
     const about = template === undefined ? {} : { template };
     const judgement = { name, state: stateOf(problems), problems, ...about };
@@ -181,6 +185,13 @@ export class QueueReader {
     const source = demand.source === undefined ? undefined : sourceInSnapshot(demand.source);
     const draft = source === undefined ? config : { ...config, source };
     return { ...judged, draft, ...(judged.state === 'ready' && { config: draft }) };
+  }
+
+  /** Whether the file of CRIC may bring the missing option. Until that file is there, its absence is the only cause to be named. */
+  #mayComeFromCric({ code }: Problem): boolean {
+    const { submitter } = this.#queue.values;
+    const hasOwnCes = isObject(submitter) && (submitter['ceList'] ?? undefined) !== undefined;
+    return code === 'size-not-said' || (code === 'ce-list-missing' && !hasOwnCes);
   }
 
   /** The source that asks for its workers, which its own backend must be able to serve. */

@@ -140,6 +140,7 @@ function whatIsMissing(errors: readonly Problem[]): string {
   const named = (found: readonly Problem[]) =>
     found.map(({ subject, message }) => subject ?? message).join(', ');
   const plugins = of('plugin-not-there');
+  const dropped = of('plugin-dropped');
   const files = of('file-unreadable');
   const unset = [...of('ce-list-missing'), ...of('size-not-said')].map(({ pointer }) =>
     fromPointer(pointer).at(-1),
@@ -149,6 +150,7 @@ function whatIsMissing(errors: readonly Problem[]): string {
   return [
     ...data,
     ...(plugins.length > 0 ? [`thresher does not have yet: ${named(plugins)}`] : []),
+    ...(dropped.length > 0 ? [`dropped by Harvester, with none in their place: ${named(dropped)}`] : []),
     ...(files.length > 0 ? [`not on this machine: ${named(files)}`] : []),
     ...(options.size > 0 ? [`to be set in the queue file: ${[...options].join(', ')}`] : []),
     ...(unset.length > 0 ? [`to be set in the queue file or in CRIC: ${unset.join(', ')}`] : []),

@@ -9,7 +9,7 @@ import { problemsOf } from './checks.ts';
 import type { CheckContext, SectionDefinition } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Host } from './context.ts';
-import type { LogReader, PeekRequest } from './log-reader.ts';
+import type { LogRequest, PeekRequest } from './log-reader.ts';
 import type { LeftOutput } from './output-reader.ts';
 import type { PandaServer } from './panda-server.ts';
 import type { SourceGauge } from './source-gauge.ts';
@@ -120,8 +120,11 @@ export interface Desk {
   madeSince(computingSite: string, since: Pick<Census, 'at' | 'upTo'>): Promise<ReadonlyMap<string, number>>;
   /** How many workers of a queue are queued, intents among them; whichever source asked for them. */
   queued(queue: string): Promise<number>;
-  /** @throws ThresherError `no-such-worker`, `no-log` */
-  logs(workerId: number): Promise<LogReader>;
+  /**
+   * The log of a worker of this source, in pieces as they come.
+   * @throws ThresherError `no-such-worker`, `no-log`, also while the pieces come
+   */
+  logs(workerId: number, request: LogRequest, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   /**
    * The end of a file of a running worker, byte for byte, through its backend: for workers that share no file system with the daemon.
    * @returns undefined while the worker does not run, or has no such file yet

@@ -1,6 +1,7 @@
 import type { Reason } from '../../worker/reason.ts';
 import { whyOpen } from './taken-over.ts';
 import type { JobFacts } from './facts.ts';
+import type { LastWords } from './last-words.ts';
 import type { Judged, Judgement } from './judge.ts';
 import { attemptOf, toRanges } from '../../clients/htcjob/numbers.ts';
 import {
@@ -38,6 +39,8 @@ export interface StatusFacts {
   readonly waiting: Reason | undefined;
   /** HTCondor's reason for the first held job. */
   readonly holdReason: string | undefined;
+  /** Of the first failed job, where its log could be read. */
+  readonly lastWords: LastWords | undefined;
   /** Why it ended before its jobs did: its deadline, or a mistake in it. */
   readonly stopped: { readonly reason: string; readonly message: string } | undefined;
   /** By job number. */
@@ -214,7 +217,7 @@ function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly Ht
       type: 'Failed',
       because:
         isOver && failed.length > 0
-          ? (stopped ?? failedBefore(before) ?? whyFailed(failed, jobs.length))
+          ? (stopped ?? failedBefore(before) ?? whyFailed(failed, jobs.length, facts.lastWords))
           : undefined,
     },
     {
@@ -265,15 +268,20 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function whyFailed(failed: readonly Judged[], count: number): { reason: string; message: string } {
+function whyFailed(
+  failed: readonly Judged[],
+  count: number,
+  words: LastWords | undefined,
+): { reason: string; message: string } {
   const [first] = failed;
+  const beginning = `${failed.length} of ${count} jobs failed; job ${first?.number ?? 0}`;
+  if (words?.notRun !== undefined)
+    return { reason: 'JobsFailed', message: `${beginning} cannot be run: ${words.notRun}` };
   const { exitCode, message } = first?.facts ?? {};
   const how = exitCode === null || exitCode === undefined ? '' : ` with return code ${exitCode}`;
   const why = message === null || message === undefined ? '' : `: ${message}`;
-  return {
-    reason: 'JobsFailed',
-    message: `${failed.length} of ${count} jobs failed; job ${first?.number ?? 0} ended${how}${why}`,
-  };
+  const end = words === undefined ? '' : `; the end of its ${words.stream}:\n${words.text}`;
+  return { reason: 'JobsFailed', message: `${beginning} ended${how}${why}${end}` };
 }
 
 /** `credential-expired` becomes `CredentialExpired`, as reasons of conditions are written. */

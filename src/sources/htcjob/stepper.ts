@@ -13,6 +13,7 @@ import { type EventWriter, notesOf } from './events.ts';
 import { type JobMaker, problemsOf } from './job-maker.ts';
 import type { Outputs } from './output/outputs.ts';
 import type { Judgement } from './judge.ts';
+import { LastWordsReader } from './last-words.ts';
 import { afterConflicts, longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import { countOf } from '../../clients/htcjob/numbers.ts';
@@ -49,10 +50,12 @@ type Next = number | undefined;
 export class Stepper {
   readonly #parts: StepperParts;
   readonly #notices: Notices;
+  readonly #lastWords: LastWordsReader;
 
   constructor(parts: StepperParts) {
     this.#parts = parts;
     this.#notices = new Notices(parts);
+    this.#lastWords = new LastWordsReader(parts);
   }
 
   /** @throws KubernetesError, and errors of the database: the step is to be repeated. */
@@ -120,6 +123,7 @@ export class Stepper {
     if (!(await this.#ask(tracked, judgement, signal))) return looks.waiting;
     tracked.holdReason = await this.#holdReason(judgement);
     const stopped = stoppedBy(tracked.spec, problems, isLate);
+    if (judgement.isOver && stopped === undefined) await this.#lastWords.hear(tracked, judgement, signal);
     const status = this.#status(tracked, judgement, stopped);
     if (!isSame(tracked.status, status)) {
       const pause = status.completionTime === undefined ? tracked.pace.pause(clock.monotonic()) : 0;
@@ -167,6 +171,7 @@ export class Stepper {
       judgement,
       waiting: tracked.waiting,
       holdReason: tracked.holdReason,
+      lastWords: tracked.lastWords?.said,
       stopped,
       reports: tracked.reports,
       before: tracked.status,

@@ -7,6 +7,7 @@ import type { Meta } from './cluster.ts';
 import { factsAfter, hasEnded, type JobFacts } from './facts.ts';
 import { emptySpec, type Followed, type FollowedSpec } from './followed.ts';
 import { judge, type Judgement } from './judge.ts';
+import type { Hearer } from './last-words.ts';
 import { WritePace } from './pace.ts';
 import { takenOverFacts } from './taken-over.ts';
 import { attemptOf, countOf, fromRanges } from '../../clients/htcjob/numbers.ts';
@@ -96,6 +97,7 @@ export class Tracked {
   secretLooks = 0;
   /** HTCondor's reason for its first held job. */
   holdReason: string | undefined;
+  lastWords: Hearer['lastWords'];
   /** The queue that is asked. */
   queue: string | undefined;
   /** Mistakes in it; undefined until it was looked at. */

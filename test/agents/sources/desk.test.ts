@@ -7,10 +7,12 @@ import { AgentParts } from '../../support/agent-context.ts';
 import { workerOf, ownQueue } from '../../support/samples.ts';
 
 const reader: LogReader = {
-  async *read() {
-    yield new Uint8Array();
+  async *read({ workerId }, { stream }) {
+    yield Buffer.from(`${stream} of ${workerId}`);
   },
 };
+const logRequest = { stream: 'stderr', follow: false } as const;
+const never = new AbortController().signal;
 
 describe('the desk of a source', () => {
   let parts: AgentParts;
@@ -235,9 +237,10 @@ describe('the desk of a source', () => {
   });
 
   it('reads the log of its own worker, and of no other', async () => {
-    expect(await desk.logs(1)).to.equal(reader);
+    const pieces = await desk.logs(1, logRequest, never);
+    for await (const piece of pieces) expect(String(piece)).to.equal('stderr of 1');
     for (const id of [3, 99, 0, NaN])
-      expect(await codeOf(desk.logs(id)), String(id)).to.equal('no-such-worker');
+      expect(await codeOf(desk.logs(id, logRequest, never)), String(id)).to.equal('no-such-worker');
   });
 
   it('says why the queue gets no more, why a request waits, and that a queue does not exist', () => {
@@ -293,7 +296,7 @@ describe('the desk of a source', () => {
     expect(await codeOf(desk.find([{ uid: 'job' }]))).to.not.equal('untyped');
     expect(await codeOf(desk.census())).to.not.equal('untyped');
     expect(await codeOf(desk.queued('Q'))).to.not.equal('untyped');
-    expect(await codeOf(desk.logs(1))).to.not.equal('untyped');
+    expect(await codeOf(desk.logs(1, logRequest, never))).to.not.equal('untyped');
     expect(await codeOf(desk.end([{ uid: 'job', index: 0 }], 'x'))).to.not.equal('untyped');
   });
 });

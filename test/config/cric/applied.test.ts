@@ -193,6 +193,23 @@ describe('a queue with an entry of CRIC', () => {
     expect(said(await judge('Q', condor({ useCRIC: false, ...sizes }), null))).to.deep.equal([]);
   });
 
+  it('names the file of CRIC that was never fetched, and not the sizes and CEs that come with it', async () => {
+    const queue = condor({ useCRICGridCE: true });
+    const never = async (own: JsonObject = {}) => {
+      const verdicts = await judgeWithCric(
+        directory,
+        { Q: condor({ useCRICGridCE: true, ...own }) },
+        'never fetched',
+      );
+      return verdicts.Q && said(verdicts.Q);
+    };
+    expect(await never()).to.deep.equal(['error cache-missing']);
+    expect(said(await judge('Q', queue, { OTHER: {} }))).to.include('error size-not-said');
+    // A list of the queue's own stays as it is.
+    const ceList = [{ ce_endpoint: 'ce:9619', ce_flavour: 'htcondor-ce', ce_state: 'DISABLED' }];
+    expect(await never({ ceList })).to.deep.equal(['error cache-missing', 'error ce-list-missing']);
+  });
+
   it('waits for the first file of CRIC also where it names the demand of the server itself, and no other demand', async () => {
     const sizes = { minRamCount: 1, maxDiskCount: 1, maxWalltime: 1, ceEndpoint: 'ce' };
     const statesOf = async (demand: unknown) => {

@@ -68,6 +68,21 @@ describe('credential managers of the settings', () => {
     });
   });
 
+  it('as the template of Harvester has them are still to fill in: named once, not run, and no other mistake of them', async () => {
+    const text = [
+      ...['[credmanager]', 'moduleName =', ` ${voms}`, ` ${voms}`, ' /path_to/FIXME', ` ${voms}`],
+      ...['className =', ' NoVomsCredManager', ' NoVomsCredManager', ' FIXME', ' NoVomsCredManager'],
+      ...['inCertFile =', ' /path_to/FIXME_production', ' /path_to/FIXME_pilot', ' dummy', ' /cert.pem'],
+      ...['outCertFile =', ' /path_to/FIXME_proxy', ' /proxy', ' dummy', ' /proxy2'],
+    ].join('\n');
+    expect(await read(text)).to.deep.equal({
+      managers: [['NoVomsCredManager', '/cert.pem']],
+      problems: [
+        'warning template-placeholder 1 /credmanager: 3 credential managers are still to fill in, and they do not run until then: NoVomsCredManager (inCertFile, outCertFile), NoVomsCredManager (inCertFile), FIXME (module, name); write the values of your site in place of FIXME, or remove the entries',
+      ],
+    });
+  });
+
   it("are as many as the shortest list has, as in Harvester's zip, and all that is dropped is named", async () => {
     const text = [
       ...['[credmanager]', 'moduleName =', ` ${k8s}`, ` ${voms}`],

@@ -78,7 +78,7 @@ describe('every key', () => {
       const named = (await namedBy(settings)).filter((problem) => problem.file === file);
       // A plugin that thresher lacks, or that it does not need, is named with all its options.
       const wholes = named
-        .filter(({ code }) => code.startsWith('plugin-not-'))
+        .filter(({ code }) => code.startsWith('plugin-not-') || code === 'plugin-dropped')
         .map(({ pointer }) => toPointer(fromPointer(pointer).slice(0, 2)));
       const options = named.filter(({ code }) => ['option-without-effect', 'unread-option'].includes(code));
       const isNamed = (pointer: string) =>
@@ -120,7 +120,7 @@ describe('every key', () => {
         named.filter(({ code }) => code === 'unread-option').map(({ pointer }) => pointer),
       );
       const wholes = named
-        .filter(({ code }) => code.startsWith('plugin-not-'))
+        .filter(({ code }) => code.startsWith('plugin-not-') || code === 'plugin-dropped')
         .map(({ pointer }) => toPointer(fromPointer(pointer).slice(0, 2)));
       const missed = invented.filter(
         (pointer) => !unread.has(pointer) && !wholes.some((one) => isBelow(pointer, one)),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { QueueFileResult } from '../../../src/config/queues/queues.ts';
 import { logProblems } from '../../../src/daemon/reports/problem-log.ts';
-import { QueueReports } from '../../../src/daemon/reports/queue-reports.ts';
+import { QueueReports, whyNot } from '../../../src/daemon/reports/queue-reports.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { configOf, recordingLog } from '../../support/samples.ts';
@@ -25,6 +25,20 @@ describe('what is wrong in a queue file', () => {
     logProblems(log, { problems, verdicts: [], incomplete: [] } as unknown as QueueFileResult);
     expect(log.lines).to.have.length(101);
     expect(log.lines.at(-1)?.facts).to.deep.equal({ file: 'queues.json', code: 'wrong-type', count: 4900 });
+  });
+});
+
+describe('what an incomplete queue lacks', () => {
+  it('tells plugins that Harvester dropped from those that thresher does not have yet', () => {
+    const lacks = (code: 'plugin-not-there' | 'plugin-dropped', subject: string) => ({
+      ...problem('Q', 1, 'm'),
+      code,
+      subject,
+    });
+    const problems = [lacks('plugin-dropped', 'GoogleSubmitter'), lacks('plugin-not-there', 'SlurmMonitor')];
+    expect(whyNot({ name: 'Q', state: 'incomplete', problems })).to.equal(
+      'thresher does not have yet: SlurmMonitor; dropped by Harvester, with none in their place: GoogleSubmitter',
+    );
   });
 });
 

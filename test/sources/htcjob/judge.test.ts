@@ -242,6 +242,7 @@ describe('the status of a HTCJob that has ended', () => {
         isSuspended,
         judgement: tracked.judge(false),
         waiting,
+        lastWords: undefined,
         holdReason: undefined,
         stopped: undefined,
         reports,

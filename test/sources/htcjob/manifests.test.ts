@@ -71,6 +71,7 @@ function largestStatus(): HtcJobStatus {
     isSuspended: true,
     judgement: { jobs, toEnd: [], retried: 1, isOver: true },
     waiting: { code: 'a-code', message: words },
+    lastWords: undefined,
     holdReason: words,
     stopped: undefined,
     reports: new Map(jobs.map(({ number }) => [number, 1])),

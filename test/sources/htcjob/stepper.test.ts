@@ -7,6 +7,7 @@ import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import type { HtcJob, HtcJobSpec, HtcJobStatus } from '../../../src/clients/htcjob/resource.ts';
 import type { Tracked } from '../../../src/sources/htcjob/tracked.ts';
 import { htcJob } from '../../support/htc-jobs.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
 import { askedOf, firstRetry, newsOf, StepperSite } from '../../support/htcjob-stepper.ts';
 
 const uid = 'uid-of-zero';
@@ -84,6 +85,89 @@ describe('a step of a HTCJob', () => {
       await site.step(tracked);
       expect(last()).to.include({ reason: 'Pending' }).and.not.to.have.property('uniqId');
       expect(site.notes).to.deep.equal([]);
+    });
+  });
+
+  describe('tells in the condition of a failed one', () => {
+    const failedWith = async (exitCode: number, count = 1) => {
+      const tracked = site.track(htcJob({ queue: count }), claimed);
+      site.found = Array.from({ length: count }, (_, index) => newsOf(uid, index, 'failed', exitCode));
+      await site.step(tracked);
+      return last()?.conditions?.find(({ type }) => type === 'Failed')?.message;
+    };
+
+    it('the last lines of the error output of its first failed job', async () => {
+      site.logOf = () => 'reading\r\n\u001b[31mno such file\u001b[0m: a.root\n\n';
+      expect(await failedWith(3, 2)).to.equal(
+        '2 of 2 jobs failed; job 0 ended with return code 3; the end of its stderr:\nreading\n [31mno such file [0m: a.root',
+      );
+      expect(site.logReads).to.deep.equal(['1 stderr']);
+    });
+
+    it('those of its output, where it wrote no errors', async () => {
+      site.logOf = (_, stream) => (stream === 'stdout' ? 'all went well\n' : '\n');
+      expect(await failedWith(1)).to.match(/; the end of its stdout:\nall went well$/);
+    });
+
+    it('why its runner could not run it, and not by which return code the runner says so', async () => {
+      const why = 'neither apptainer nor singularity is on this machine (node7)';
+      site.logOf = () => `a warning\nthresher: the job cannot be run: ${why}\n`;
+      expect(await failedWith(127)).to.equal(`1 of 1 jobs failed; job 0 cannot be run: ${why}`);
+    });
+
+    it('ten lines and 1,000 characters at most, in whole lines, without secrets that begin before them', async () => {
+      const lines = Array.from({ length: 100 }, (_, line) => `line ${line}`);
+      site.logOf = () => lines.join('\n');
+      expect((await failedWith(3))?.split('\n').slice(1)).to.deep.equal(lines.slice(-10));
+      site.logOf = () => Array.from({ length: 9 }, (_, line) => `${line}${'x'.repeat(299)}`).join('\n');
+      const [, ...shown] = (await failedWith(4))?.split('\n') ?? [];
+      expect(shown.map((line) => line.slice(0, 3))).to.deep.equal(['...', '6xx', '7xx', '8xx']);
+      site.logOf = () => 'y'.repeat(5000);
+      expect((await failedWith(5))?.split('\n')[1]).to.equal(`...${'y'.repeat(1000)}`);
+      const key = Array.from({ length: 20 }, () => 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC');
+      site.logOf = () =>
+        ['-----BEGIN PRIVATE KEY-----', ...key, '-----END PRIVATE KEY-----', 'over'].join('\n');
+      expect(await failedWith(6))
+        .to.match(/over$/)
+        .and.not.to.contain('MIIEvQ');
+    });
+
+    it('its return code alone where its log cannot be read, or not in time', async () => {
+      site.logOf = () => {
+        throw new ThresherError('no-log', 'the template names no file for stderr');
+      };
+      expect(await failedWith(3)).to.equal('1 of 1 jobs failed; job 0 ended with return code 3');
+      site.logOf = () => new Promise<never>(() => undefined);
+      const message = failedWith(4);
+      await site.clock.advance(5000);
+      expect(await message).to.equal('1 of 1 jobs failed; job 0 ended with return code 4');
+    });
+
+    it('nothing of a log for all of a thousand that fail together, and of one once', async () => {
+      site.logOf = () => 'x\n';
+      const tracked = site.track(htcJob(), claimed);
+      site.found = [newsOf(uid, 0, 'failed', 2)];
+      site.meanwhile = () => {
+        tracked.update(site.object(htcJob(), claimed));
+      };
+      await site.step(tracked);
+      site.meanwhile = undefined;
+      await site.step(tracked);
+      expect(site.logReads).to.deep.equal(['1 stderr']);
+      for (let count = 0; count < 30; count++) await failedWith(3);
+      expect(site.logReads).to.have.length(10);
+      await site.clock.advance(2000);
+      for (let count = 0; count < 30; count++) await failedWith(3);
+      expect(site.logReads).to.have.length(12);
+    });
+
+    it('no log of one that was removed, or whose time is over', async () => {
+      site.logOf = () => 'x\n';
+      const tracked = site.track(htcJob(), claimed);
+      site.found = [newsOf(uid, 0, 'cancelled')];
+      await site.step(tracked);
+      expect(last()).to.include({ failed: 1 });
+      expect(site.logReads).to.deep.equal([]);
     });
   });
 

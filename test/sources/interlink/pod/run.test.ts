@@ -66,6 +66,25 @@ for (const shell of shells)
       expect(report['main']?.finishedAt).to.match(/^\d{4}-.*Z$/);
     });
 
+    it('C5 of the field: on a machine without apptainer each container says so, and not by its code alone', async () => {
+      const PATH = join(directory, 'machine');
+      mkdirSync(PATH);
+      for (const name of readdirSync('/usr/bin'))
+        if (!/^(apptainer|singularity)$/.test(name)) symlinkSync(join('/usr/bin', name), join(PATH, name));
+      const { code, report } = await runner.start(
+        podData({ image: image(), command: ['true'] }),
+        {},
+        { PATH },
+      ).ended;
+      expect(code).to.equal(1);
+      expect(report['main']).to.include({
+        state: 'terminated',
+        exitCode: 1,
+        reason: 'NoRuntime',
+        message: 'neither apptainer nor singularity is on this machine',
+      });
+    });
+
     it('A7, and defect 10: init containers run in their order, and a failed one ends the Pod without the others', async () => {
       const order = `echo $NAME >>${directory}/order`;
       const init = (name: string, script = order): Container => ({
