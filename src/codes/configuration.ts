@@ -105,7 +105,7 @@ export const configurationErrors = {
   },
   'cache-shrunk': {
     meaning:
-      'A file that the cacher fetched has less than half the entries of the one before, which counts on: its server may have answered with a part of the list.',
+      'A file that the cacher fetched has less than half the entries of the one before, or of those that CRIC gives to this instance. The one before counts on: the server may have answered with a part of the list.',
     remedy:
       'Open the URL by hand. If the new list is right, remove the file that the message names, and run `thresher cacher refresh`.',
   },

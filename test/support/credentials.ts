@@ -2,7 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { cricWords } from '../../src/config/cric/fields.ts';
 import { temporaryDirectory } from './temporary.ts';
+
+/** What no server gives as a secret: words of CRIC, and names that a factory may have. To hide one takes queues and workers away. */
+export const ordinaryWords: readonly string[] = [
+  ...cricWords,
+  ...['CERN-PROD_UCORE_2', 'production.pull', 'thresher-abcd1234', 'kubernetes-secret-name'],
+];
 
 /** A certificate and its key, in files. */
 export interface Issued {

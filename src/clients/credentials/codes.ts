@@ -54,7 +54,8 @@ export const credentialErrors = {
       'Find the other writer (`kubectl get secret -o yaml --show-managed-fields`), or use a key of your own.',
   },
   'credential-issuer': {
-    meaning: 'The token issuer does not answer, or refuses.',
+    meaning:
+      'The token issuer does not answer, or refuses, or what it gives is no token (a JWT). The last one stays.',
     remedy: 'See the message; check issuer, client, scopes and audience.',
   },
 } as const satisfies Record<string, Explanation>;

@@ -32,7 +32,7 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
     return { kind: 'kerberos', subject: principal, expiresAt, notBefore, digest, secret: true };
   }
   const text = bytes.toString('utf8');
-  if (tokenKey.test(text.trim())) return { ...keyFacts(text), secret: true };
+  if (isTokenKey(text.trim())) return { ...keyFacts(text), secret: true };
   if (!text.includes('-----BEGIN ')) {
     const { subject, issuer, expiresAt, notBefore, digest } = readToken(text, source);
     return {
@@ -59,8 +59,10 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
   };
 }
 
-/** A UUID. Source: panda-server 1.0.4, `register_token_key`. */
-const tokenKey = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+/** Whether a text may be a key of the PanDA server, a UUID. Source: panda-server 1.0.4, `register_token_key`. */
+export function isTokenKey(text: string): boolean {
+  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text);
+}
 
 /** The facts of the key by which pilots get a token from the PanDA server. The key itself says neither whose it is nor how long it lasts. */
 export function keyFacts(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isObject } from '../../util/json.ts';
 import { check } from '../../util/schema.ts';
 import Type from '../../util/type.ts';
 import { ThresherError } from '../../worker/errors.ts';
@@ -26,7 +27,16 @@ function textsIn(value: unknown): readonly string[] {
   return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string');
 }
 
-const jwtPattern = /^[\w-]+\.([\w-]+)\.[\w-]*$/;
+const jwtPattern = /^([\w-]+)\.([\w-]+)\.[\w-]*$/;
+
+function jsonIn(part: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+  } catch {
+    // The caller says which part it is.
+    return undefined;
+  }
+}
 
 /**
  * Reads a JWT: a bearer token, or an IDTOKEN of HTCondor.
@@ -36,14 +46,13 @@ export function readToken(text: string, source: string): TokenFacts {
   const token = text.trim();
   const wrong = (what: string) => new ThresherError('credential-wrong', `${source} ${what}`);
   if (token === '') throw wrong('is empty');
-  const [, middle] = jwtPattern.exec(token) ?? [];
-  if (middle === undefined) throw wrong('is no JWT (three parts of base64url with dots between them)');
-  let claims: unknown;
-  try {
-    claims = JSON.parse(Buffer.from(middle, 'base64url').toString('utf8'));
-  } catch {
-    throw wrong('is no JWT: its second part is no JSON');
-  }
+  const [, head, middle] = jwtPattern.exec(token) ?? [];
+  if (head === undefined || middle === undefined)
+    throw wrong('is no JWT (three parts of base64url with dots between them)');
+  const claims = jsonIn(middle);
+  if (claims === undefined) throw wrong('is no JWT: its second part is no JSON');
+  // What is called a token is hidden wherever a piece of it is said: a name in this place would be, too.
+  if (!isObject(jsonIn(head))) throw wrong('is no JWT: its first part is no JSON object');
   const checked = check(Claims, claims);
   if (!checked.ok) {
     // Names the claims without their values, which are part of the token.

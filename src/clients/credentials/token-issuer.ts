@@ -6,6 +6,7 @@ import { fileKinds } from '../../util/file-kinds.ts';
 import { Gathered } from '../../util/gathered.ts';
 import { hasMoreValues } from '../../util/json.ts';
 import { isOfUnknownAuthority, messageOf, ThresherError } from '../../worker/errors.ts';
+import { readToken, type TokenFacts } from './jwt.ts';
 import { withoutSecrets } from './redact.ts';
 
 /** A client of a token issuer. */
@@ -50,25 +51,27 @@ export class TokenIssuer {
   }
 
   /**
-   * @returns the token, and the scopes that the answer says it has.
-   * @throws ThresherError `credential-issuer`
+   * @returns the token, what is in it, and the scopes that the answer says it has.
+   * @throws ThresherError `credential-issuer`, also for an answer that is no JWT
    */
   async token(
     { audience, scope }: TokenRequest,
     signal: AbortSignal,
-  ): Promise<{ readonly token: string; readonly scope: string | undefined }> {
+  ): Promise<{ readonly token: string; readonly found: TokenFacts; readonly scope: string | undefined }> {
     try {
       // One look at the metadata serves all; who comes later shares its failure too.
       this.#configuration ??= this.#configure(signal);
       const parameters = { audience, ...(scope !== '' && { scope }) };
       const answer = await oidc.clientCredentialsGrant(await this.#configuration, parameters);
+      const { access_token: token, scope: granted } = answer;
       const { issuer, clientId } = this.#client;
       // What is remembered is looked for in every message.
-      if (answer.access_token.length > longestToken) throw new TokenTooLong();
-      if (!/^[\x21-\x7e]+$/.test(answer.access_token))
-        throw new Error('its token has characters that no request may have');
-      rememberSecret(answer.access_token, [issuer, clientId, audience, scope].join(' '));
-      return { token: answer.access_token, scope: answer.scope };
+      if (token.length > longestToken) throw new TokenTooLong();
+      if (!/^[\x21-\x7e]+$/.test(token)) throw new Error('its token has characters that no request may have');
+      // A text that is none, a name perhaps, would be hidden from now on wherever it is said.
+      const found = readToken(token, 'its token');
+      rememberSecret(token, [issuer, clientId, audience, scope].join(' '));
+      return { token, found, scope: granted };
     } catch (error) {
       // Without the cause: it holds the answer, and perhaps what was asked.
       const why = fromOutside(withoutSecrets(whyFailed(error), [this.#client.clientSecret])).slice(

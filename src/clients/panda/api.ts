@@ -3,6 +3,7 @@ import { wrongInAnswer } from '../../util/schema.ts';
 import { isDeeper, isObject, valuesIn } from '../../util/json.ts';
 import Type from '../../util/type.ts';
 import { highestForeignId } from '../../worker/identity.ts';
+import { isTokenKey } from '../credentials/credential.ts';
 import type { PandaCall, PandaClient } from './client.ts';
 import {
   type AnswerBounds,
@@ -109,17 +110,16 @@ const SiteStatistics = Type.Record(Type.String(), Type.Unknown());
 
 /** Its form is judged by `whyNoTokenKey`, which names no part of it. */
 const TokenKeyAnswer = Type.Object({ tokenKey: Type.Unknown() });
-const tokenKeyBounds: AnswerBounds = { bytes: 64 * 1024, values: 100 };
-/** Characters. The server's own keys are UUIDs. */
-const longestTokenKey = 1024;
+const tokenKeyBounds: AnswerBounds = { bytes: 64 * 1024, values: 100, isSecret: true };
 
-/** The fault of a value that is no key of a token; undefined: it is one. Nothing of the value is in it. */
+/**
+ * The fault of a value that is no key of a token; undefined: it is one. Nothing of the value is in it. Each key of the server is a UUID. Another
+ * text may be the name of a queue, which would be hidden from then on wherever it is said.
+ */
 export function whyNoTokenKey(text: unknown): string | undefined {
   if (typeof text !== 'string') return 'is no text';
   if (text === '') return 'is empty';
-  if (text.length > longestTokenKey) return `has ${text.length} characters, more than ${longestTokenKey}`;
-  if (/^[\x21-\x7e]+$/.test(text)) return undefined;
-  return /[\r\n]/.test(text) ? 'has several lines' : 'has blanks or characters that no key has';
+  return isTokenKey(text) ? undefined : `is no UUID (${text.length} characters)`;
 }
 
 /** The calls of the server that a harvester instance needs, with their forms. */
@@ -262,9 +262,7 @@ export class PandaApi {
     const query = { client_name: clientName };
     const call: PandaCall = { method: 'GET', path: 'creds/get_token_key', query, bounds: tokenKeyBounds };
     const outcome = await this.#ask(call, TokenKeyAnswer, signal);
-    // An answer that cannot be read is shown as it begins, and a new key is not known yet as a secret.
-    if (outcome.kind === 'failed')
-      return { ...outcome, message: outcome.message.replace(/(tokenKey\\?":?).*$/is, '$1 (hidden)') };
+    if (outcome.kind === 'failed') return outcome;
     const { tokenKey: key } = outcome.data;
     const wrong = whyNoTokenKey(key);
     if (wrong === undefined) return { kind: 'ok', data: key as string };

@@ -63,7 +63,7 @@ export const pandaErrors = {
   },
   'panda-token-key': {
     meaning:
-      'The PanDA server gives the login no key of a token for this client, or an answer that is no usable key. The key in the file stays.',
+      'The PanDA server gives the login no key of a token for this client, or an answer that is no key, which is a UUID. The key in the file stays.',
     remedy:
       "See the message. At the server the user of the login needs `t` in GRIDPREF, and `client_name` must be a client of the server's token cache that has `use_token_key`.",
   },

@@ -1,5 +1,6 @@
 import { hasMoreValues } from '../../util/json.ts';
 import { fromOutside } from '../../util/own-secrets.ts';
+import { hidden } from '../../util/secrets.ts';
 
 /**
  * The outcome of one call of the PanDA server. After a failure with `maybeDone` the server may have carried the call out, and the caller
@@ -43,6 +44,8 @@ export interface PandaAnswer {
 export interface AnswerBounds {
   readonly bytes: number;
   readonly values: number;
+  /** It may have a secret that nobody knows yet, in whatever form: a failure shows nothing of it but the API's own refusal. */
+  readonly isSecret?: true;
 }
 /** The counts of jobs of a large server's sites are some thousands, and all other answers are smaller. */
 export const usualBounds: AnswerBounds = { bytes: 1024 * 1024, values: 30_000 };
@@ -84,33 +87,36 @@ const statuses: readonly (Rule & { readonly status: number })[] = [
   { status: 413, says: /^/, code: 'panda-argument' },
 ];
 
+/** What may be a new key in a refusal. */
+const likeKey = /[\da-f-]{16,}/gi;
 /** Longest piece of an answer that is shown, characters. */
 const excerpt = 200;
 
 /** Reads an answer. Whether `data` has the form that a call promises is for the caller to say. */
 export function outcomeOf(
   { status, body }: PandaAnswer,
-  { values }: AnswerBounds = usualBounds,
+  { values, isSecret }: Omit<AnswerBounds, 'bytes'> = usualBounds,
 ): PandaOutcome<unknown> {
+  const words = () => (isSecret ? hidden : shown(fromOutside(body)));
   if (hasMoreValues(body, values))
-    return failure('panda-no-answer', `an answer with more than ${values} values: ${body}`, true);
+    return failure('panda-no-answer', `an answer with more than ${values} values: ${words()}`, true);
   const said = parsed(body);
   if (status >= 200 && status < 300 && said !== undefined) {
     if (said.success) return { kind: 'ok', data: said.data };
     const begins = beginning(said.message);
     const rule = refusals.find(({ says }) => says.test(begins));
-    return failure(rule?.code ?? 'panda-refused', said.message, rule?.maybeDone ?? rule === undefined);
+    const message = isSecret ? said.message.replaceAll(likeKey, hidden) : said.message;
+    return failure(rule?.code ?? 'panda-refused', message, rule?.maybeDone ?? rule === undefined);
   }
   const text = beginning(body);
-  const words = shown(fromOutside(body));
   const rule = statuses.find((one) => one.status === status && one.says.test(text));
-  if (rule !== undefined) return failure(rule.code, `HTTP ${status}: ${words}`, false);
-  if (status >= 500) return failure('panda-server-error', `HTTP ${status}: ${words}`, true);
+  if (rule !== undefined) return failure(rule.code, `HTTP ${status}: ${words()}`, false);
+  if (status >= 500) return failure('panda-server-error', `HTTP ${status}: ${words()}`, true);
   // A text that begins as an answer and breaks off is one of ours that was cut on its way.
   const cut = status >= 200 && status < 300 && /^\s*\{/.test(text);
   return cut
-    ? failure('panda-no-answer', `half an answer: ${words}`, true)
-    : failure('panda-no-api', `HTTP ${status} with no answer of the API: ${words}`, status < 400);
+    ? failure('panda-no-answer', `half an answer: ${words()}`, true)
+    : failure('panda-no-api', `HTTP ${status} with no answer of the API: ${words()}`, status < 400);
 }
 
 function failure(code: PandaCode, message: string, maybeDone: boolean): PandaFailure {

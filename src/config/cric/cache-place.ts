@@ -16,6 +16,8 @@ const Fetched = Type.Object({
   bytes: Type.Number(),
   /** Entries of the content, where it has any. */
   entries: Type.Optional(Type.Number()),
+  /** Those of this instance, in queues of CRIC. */
+  own: Type.Optional(Type.Object({ harvesterId: Type.String(), entries: Type.Number() })),
   /** The dump file that has this content. */
   dumpFile: Type.Optional(Type.String()),
   etag: Type.Optional(Type.String()),

@@ -86,7 +86,7 @@ export class CacheReader {
       const message = `${read}; thresher fetches it again from ${item.shown}, or do it now with \`thresher cacher refresh\``;
       return { problems: [{ ...wholeFile(file), code: 'cache-damaged', message }] };
     }
-    const { kept, problems } = withoutLogins(read.entries, file);
+    const { kept, problems } = withoutLogins(read.entries, file, names);
     const queueData: QueueData = { file, ...read, entries: new Map(kept), url: item.shown };
     return { queueData, problems };
   }
@@ -138,16 +138,18 @@ function digestOf(value: unknown): string {
 /**
  * The entries of a fetched file whose names become names of queues. A server may send back how it was asked: one with a login of ours
  * in its name would show it wherever queues are shown.
+ * @param configured names that the configuration says itself: none of them is a login, whatever has it as its password
  */
 function withoutLogins<Entry>(
   entries: Iterable<readonly [name: string, entry: Entry]>,
   file: string,
+  configured: ReadonlySet<string> = new Set(),
 ): {
   readonly kept: readonly (readonly [name: string, entry: Entry])[];
   readonly problems: readonly Problem[];
 } {
   const [wrong = [], kept = []] = [true, false].map((isWrong) =>
-    [...entries].filter(([name]) => holdsOwn(name) === isWrong),
+    [...entries].filter(([name]) => (!configured.has(name) && holdsOwn(name)) === isWrong),
   );
   if (wrong.length === 0) return { kept, problems: [] };
   const names = wrong.slice(0, mostNamed).map(([name]) => fromOutside(name).slice(0, 100));

@@ -112,3 +112,15 @@ const htcondor: readonly CricField[] = [
 
 /** Every field that becomes one option as it is. `derived.ts` has those that need a rule. */
 export const cricFields: readonly CricField[] = [...limits, ...sizes, ...kubernetes, ...htcondor];
+
+/**
+ * Words of the form of an entry: the fields that thresher reads, and the value among those that it compares that is no plain word. None of them
+ * is a login of ours, whatever has it as its password: without them no queue would be ours.
+ */
+export const cricWords: ReadonlySet<string> = new Set([
+  ...cricFields.flatMap(({ field }) => field),
+  ...['panda_resource', 'pilot_manager', 'harvester', 'harvester_template', 'status', 'type', 'workflow'],
+  ...['capability', 'catchall', 'resource_type', 'special_par', 'params', 'k8s.namespace', 'queues'],
+  ...['ce_endpoint', 'ce_flavour', 'ce_state', 'ce_queue_name', 'ce_jobmanager', 'ce_version'],
+  'htcondor-ce',
+]);

@@ -32,6 +32,13 @@ export interface CacherServiceParts {
   close(): Promise<void>;
 }
 
+/** What the operator calls queues and templates. */
+function namesIn({
+  queueFile: { verdicts, templates, unlisted },
+}: Pick<RunConfiguration, 'queueFile'>): readonly string[] {
+  return [...verdicts.map(({ name }) => name), ...templates, ...unlisted];
+}
+
 /** How long a stop waits for a fetch under way, ms. */
 const patience = 1000;
 
@@ -49,6 +56,7 @@ export class CacherService implements Service {
   constructor(parts: CacherServiceParts) {
     this.#parts = parts;
     this.#ofCric = new Set(parts.first.queueFile.ofCric);
+    parts.cacher.names = namesIn(parts.first);
   }
 
   async begin(): Promise<void> {
@@ -69,8 +77,9 @@ export class CacherService implements Service {
     loop.start();
   }
 
-  reload({ queueFile }: RunConfiguration): Promise<void> {
-    this.#ofCric = new Set(queueFile.ofCric);
+  reload(read: RunConfiguration): Promise<void> {
+    this.#ofCric = new Set(read.queueFile.ofCric);
+    this.#parts.cacher.names = namesIn(read);
     return Promise.resolve();
   }
 

@@ -14,6 +14,8 @@ export interface CacherParts {
   /** The directory of its files. */
   readonly directory: string;
   readonly items: readonly CacheItem[];
+  /** Whose queues they bring. */
+  readonly harvesterId: string;
   readonly fetching: Pick<Fetching, 'fetch'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -52,6 +54,8 @@ const atOnce = 4;
 export class Cacher {
   readonly #parts: CacherParts;
   readonly #states = new Map<string, ItemState>();
+  /** Names of the configuration in force: of its queues and templates. */
+  names: readonly string[] = [];
 
   constructor(parts: CacherParts) {
     this.#parts = parts;
@@ -111,7 +115,7 @@ export class Cacher {
   }
 
   async #fetch(item: CacheItem, before: Fetched | undefined, signal: AbortSignal): Promise<Brought> {
-    const { fetching, clock, log, directory } = this.#parts;
+    const { fetching, clock, log, directory, harvesterId } = this.#parts;
     const isSame = before?.url === item.shown;
     const { etag, lastModified } = before ?? {};
     const { use, from, shown: url, dumpFile } = item;
@@ -131,12 +135,19 @@ export class Cacher {
     }
     const { bytes, validators } = found ?? { bytes: Buffer.alloc(0), validators: {} };
     const name = `${nameOf(item)} of ${url}`;
-    const { kept, leftOut, entries } = await judgeFile(bytes, {
+    const { kept, leftOut, entries, own } = await judgeFile(bytes, {
       use,
       name,
       anything: from.kind === 'file',
+      home: { harvesterId, names: this.names },
       ...(isSame &&
-        before.entries !== undefined && { before: { entries: before.entries, path: place.content } }),
+        before.entries !== undefined && {
+          before: {
+            entries: before.entries,
+            ...(before.own?.harvesterId === harvesterId && { own: before.own.entries }),
+            path: place.content,
+          },
+        }),
     });
     if (leftOut.length > 0)
       log.warn('entries of a fetched file are no queues, or hold what is none of theirs, and are left out', {
@@ -152,6 +163,7 @@ export class Cacher {
       checkedAt: now,
       bytes: kept.length,
       ...(entries !== undefined && { entries }),
+      ...(own !== undefined && { own: { harvesterId, entries: own } }),
       ...validators,
     };
     const needsDump = dumpFile !== undefined && !(isEqual && isDumped);

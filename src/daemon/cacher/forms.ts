@@ -1,11 +1,20 @@
 import { fromOutside, holdsOwn } from '../../util/own-secrets.ts';
 import { isUtf8 } from 'node:buffer';
+import { isOurs } from '../../config/cric/dynamic-queues.ts';
+import { cricWords } from '../../config/cric/fields.ts';
 import { deepestEntry, writeEntryLines } from '../../config/cric/entry-lines.ts';
 import type { CacheUse } from '../../config/settings/cache-items.ts';
 import { fileKinds } from '../../util/file-kinds.ts';
 import { hasMoreValues, isDeeper, isObject, type JsonObject } from '../../util/json.ts';
 import { endless, parseJson } from '../../util/located.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
+
+/** Whose queues are looked for. */
+export interface Home {
+  readonly harvesterId: string;
+  /** Names of the configuration, its queues and templates: none is a login of ours, whatever has it as its password. */
+  readonly names: readonly string[];
+}
 
 /** How a fetched file is judged. */
 export interface Asked {
@@ -14,9 +23,12 @@ export interface Asked {
   readonly name: string;
   /** A file that only other programs read may be anything, as in Harvester. */
   readonly anything: boolean;
+  readonly home: Home;
   /** The file that this one would replace. */
   readonly before?: {
     readonly entries: number;
+    /** Those of this instance; absent where they were not counted. */
+    readonly own?: number;
     /** Where it is. */
     readonly path: string;
   };
@@ -41,6 +53,8 @@ export interface Taken {
   readonly leftOut: readonly string[];
   /** Entries that were kept; absent for a file that only other programs read. */
   readonly entries?: number;
+  /** Those of this instance, in queues of CRIC. */
+  readonly own?: number;
 }
 
 /**
@@ -48,7 +62,7 @@ export interface Taken {
  * of them, counts as a mistake of its server: it would end every queue that it no longer has.
  * @throws ThresherError `cache-form`, `cache-shrunk`
  */
-export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked): Taken {
+export function takeFile(bytes: Buffer, { use, name, anything, home, before }: Asked): Taken {
   if (use === 'dump' && anything) return { kept: bytes, leftOut: [] };
   const value = parsed(bytes, name);
   if (use === 'queue-file') requireReadable(bytes, name);
@@ -56,6 +70,7 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
   if (!isObject(value)) throw wrong(name, 'holds no object { "QUEUE": { ... }, ... }');
   const entries = new Map<string, JsonObject>();
   const leftOut: string[] = [];
+  const words = new Set([...cricWords, home.harvesterId, ...home.names]);
   const count = Object.keys(value).length;
   if (count > mostEntries) throw wrong(name, `has ${count} entries; ${mostEntries} can be taken`);
   for (const [key, entry] of Object.entries(value)) {
@@ -68,18 +83,31 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
     else if (use !== 'queue-data') entries.set(queue, entry);
     else if (queue.length > longestName) leave(`its name has more than ${longestName} characters`);
     // Some servers send back how they were asked: a login of ours becomes neither a name nor a value of a queue.
-    else if (holdsOwn(key) || holdsOwn(queue)) leave('a login of ours is in its name');
+    else if (holdsLogin(key, words) || holdsLogin(queue, words)) leave('a login of ours is in its name');
     else if (holdsOwn(JSON.stringify(entry))) {
-      leave('of it only values with a login of ours');
-      entries.set(queue, withoutLogins(entry));
+      const rest = withoutLogins(entry, words);
+      if (JSON.stringify(rest) !== JSON.stringify(entry)) leave('of it only values with a login of ours');
+      entries.set(queue, rest);
     } else entries.set(queue, entry);
   }
   if (entries.size === 0) throw wrong(name, 'holds no queue');
-  if (before !== undefined && before.entries >= fewEntries && entries.size * 2 < before.entries)
+  const own =
+    use === 'queue-data'
+      ? entries
+          .values()
+          .filter((entry) => isOurs(entry, home.harvesterId))
+          .toArray().length
+      : undefined;
+  const shrinks = (what: string, now: number, last: number) => {
+    if (before === undefined || last < fewEntries || now * 2 >= last) return;
     throw new ThresherError(
       'cache-shrunk',
-      `${name} has ${entries.size} entries, and the one before had ${before.entries}: thresher goes on with that one; if the new one is right, remove ${before.path} and run \`thresher cacher refresh\``,
+      `${name} has ${now} ${what}, and the one before had ${last}: thresher goes on with that one; if the new one is right, remove ${before.path} and run \`thresher cacher refresh\``,
     );
+  };
+  shrinks('entries', entries.size, before?.entries ?? 0);
+  // A file may well have all queues, and none of them ours.
+  shrinks('entries of this instance', own ?? 0, before?.own ?? 0);
   // The remote queue file keeps its lines, which problems name.
   if (use === 'queue-file') return { kept: bytes, leftOut, entries: entries.size };
   const kept = Buffer.from(writeEntryLines(entries));
@@ -88,7 +116,7 @@ export function takeFile(bytes: Buffer, { use, name, anything, before }: Asked):
       name,
       `has ${entries.size} entries, ${kept.length} bytes as they are kept; ${fileKinds.cached.largest} can be read`,
     );
-  return { kept, leftOut, entries: entries.size };
+  return { kept, leftOut, entries: entries.size, ...(own !== undefined && { own }) };
 }
 
 /** The next reading of the configuration, and each start, would have to do with a file that is kept. */
@@ -111,18 +139,25 @@ function requireReadable(bytes: Buffer, name: string): void {
 /** Characters that an entry of CRIC may have as JSON; the longest that ATLAS has is below 50,000. */
 const longestEntry = 1_000_000;
 
-/** An entry without the values, and without the keys, that hold a secret of ours. */
-function withoutLogins(entry: JsonObject): JsonObject {
+function holdsLogin(text: string, words: ReadonlySet<string>): boolean {
+  return !words.has(text) && holdsOwn(text);
+}
+
+/** An entry without the values, and without the keys, that hold a secret of ours. @param words that are none */
+function withoutLogins(entry: JsonObject, words: ReadonlySet<string>): JsonObject {
   // A password of digits may come back as a number.
   const isOwn = (value: unknown) =>
-    !isObject(value) && !Array.isArray(value) && holdsOwn(JSON.stringify(value));
+    !isObject(value) &&
+    !Array.isArray(value) &&
+    !(typeof value === 'string' && words.has(value)) &&
+    holdsOwn(JSON.stringify(value));
   const rest = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.filter((one) => !isOwn(one)).map(rest);
-    return isObject(value) ? withoutLogins(value) : value;
+    return isObject(value) ? withoutLogins(value, words) : value;
   };
   return Object.fromEntries(
     Object.entries(entry).flatMap(([key, value]) =>
-      holdsOwn(key) || isOwn(value) ? [] : [[key, rest(value)]],
+      holdsLogin(key, words) || isOwn(value) ? [] : [[key, rest(value)]],
     ),
   );
 }

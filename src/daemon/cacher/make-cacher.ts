@@ -1,5 +1,6 @@
 import { cacheDirectory } from '../../config/cric/cache-place.ts';
 import { cacheItemsOf } from '../../config/settings/cache-items.ts';
+import { harvesterIdOf } from '../../config/settings/machine.ts';
 import type { LoadedSettings } from '../../config/settings/settings.ts';
 import type { Log, PandaServer } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -29,6 +30,7 @@ export function makeCacher({ settings, server, clock, files, log }: CacherSettin
   const cacher = new Cacher({
     directory,
     items,
+    harvesterId: harvesterIdOf(settings.values.master),
     fetching,
     clock,
     log,

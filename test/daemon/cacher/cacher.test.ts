@@ -29,13 +29,13 @@ describe('the cacher', () => {
     await server.stop();
   });
 
-  function cacherOf(use: CacheUse, more: Partial<CacheItem> = {}) {
+  function cacherOf(use: CacheUse, more: Partial<CacheItem> = {}, harvesterId = 'us') {
     const key = use === 'queue-data' ? 'panda_queues.json' : 'queues_config_file';
     const url = server.url(path);
     const item: CacheItem = { key, subKey: '', use, from: { kind: 'web', url }, shown: url, ...more };
     const fetching = new Fetching({ clock: systemClock, files, timeout: 20_000, server: undefined });
     const parts = { items: [item], fetching, clock: systemClock, log: noLog, refreshInterval: 60_000 };
-    const cacher = new Cacher({ directory: join(directory, 'cache'), ...parts });
+    const cacher = new Cacher({ directory: join(directory, 'cache'), harvesterId, ...parts });
     const refresh = async () => {
       const [outcome] = (await cacher.refresh('all', new AbortController().signal)).values();
       const [state] = await cacher.states();
@@ -132,6 +132,28 @@ describe('the cacher', () => {
       expect(await refresh()).to.include({ outcome: 'new', code: undefined });
     });
   }
+
+  it('refuses queues of CRIC of which less than half are still of this instance', async () => {
+    const some = (own: number) =>
+      Object.fromEntries(
+        Array.from({ length: 40 }, (_, at) => {
+          const harvester = at < own ? 'us' : 'others';
+          return [`Q${at}`, { status: 'online', pilot_manager: 'Harvester', harvester }];
+        }),
+      );
+    server.serveJson(path, some(20));
+    const { refresh, content } = cacherOf('queue-data');
+    await refresh();
+    server.serveJson(path, some(9));
+    const refused = await refresh();
+    expect(refused).to.include({ outcome: 'failed', code: 'cache-shrunk' });
+    expect(refused.message).to.include('has 9 entries of this instance, and the one before had 20');
+    expect(refused.message).to.include(content);
+    server.serveJson(path, some(10));
+    expect(await refresh()).to.include({ outcome: 'new', code: undefined });
+    // What an instance of another name had says nothing of this one.
+    expect(await cacherOf('queue-data', {}, 'another').refresh()).to.include({ code: undefined });
+  });
 
   it('has the new queues although the dump file cannot be written, and writes that as soon as it can', async () => {
     const dumpFile = join(directory, 'gone', 'dump.json');

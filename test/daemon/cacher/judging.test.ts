@@ -1,11 +1,19 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { readEntryLines } from '../../../src/config/cric/entry-lines.ts';
-import type { Asked } from '../../../src/daemon/cacher/forms.ts';
+import type { Asked, Taken } from '../../../src/daemon/cacher/forms.ts';
 import { judgeFile } from '../../../src/daemon/cacher/judging.ts';
+import { cricWords } from '../../../src/config/cric/fields.ts';
 import { rememberUrl } from '../../../src/util/own-secrets.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
 
-const asked = (use: Asked['use'], anything = false): Asked => ({ use, anything, name: 'FILE of URL' });
+const asked = (use: Asked['use'], anything = false, names: readonly string[] = []): Asked => ({
+  use,
+  anything,
+  name: 'FILE of URL',
+  home: { harvesterId: 'thresher-abcd1234', names },
+});
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 
 async function refusal(bytes: Buffer, how: Asked): Promise<string> {
@@ -191,5 +199,34 @@ describe('a fetched file', () => {
   it('of 20 MB that is half is refused by its thread as any other', async () => {
     const bytes = Buffer.concat([Buffer.from('{"Q": "'), Buffer.alloc(20_000_000, 'x')]);
     expect(await refusal(bytes, asked('queue-data'))).to.match(/^cache-form: FILE of URL is no JSON/);
+  });
+
+  it('has all of its queues whatever word of its form, or name of the configuration, is a password of ours', async () => {
+    const name = 'CERN-PROD_UCORE_2';
+    const names = [name, 'production.pull'];
+    const secrets = [...cricWords, ...names, 'thresher-abcd1234'];
+    // In a thread, whose passwords no other test has.
+    const judged = async (value: unknown): Promise<Taken> => {
+      const workerData = { bytes: json(value), asked: asked('queue-data', false, names), secrets };
+      const source = new URL('../../../src/daemon/cacher/judge-worker.ts', import.meta.url);
+      const [taken] = (await once(new Worker(source, { workerData }), 'message')) as [Taken];
+      return taken;
+    };
+    const ce = { ce_endpoint: 'ce.test:9619', ce_state: 'ACTIVE', ce_flavour: 'htcondor-ce' };
+    const fields = Object.fromEntries(cricWords.values().map((word) => [word, 1]));
+    const entry = { ...fields, status: 'online', pilot_manager: 'Harvester', params: fields, queues: [ce] };
+    const ours = {
+      panda_resource: name,
+      harvester: 'thresher-abcd1234',
+      harvester_template: 'production.pull',
+    };
+    const value = { [name]: { ...entry, ...ours } };
+    const { kept, leftOut, own } = await judged(value);
+    expect(JSON.parse(Buffer.from(kept).toString())).to.deep.equal(value);
+    expect(leftOut).to.deep.equal([]);
+    expect(own).to.equal(1);
+    const other = await judged({ A: { ...entry, text: `x ${name}` } });
+    expect(Buffer.from(other.kept).toString()).not.to.include(name);
+    expect(other.leftOut).to.deep.equal(['A (of it only values with a login of ours)']);
   });
 });

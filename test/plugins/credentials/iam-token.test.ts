@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { readToken } from '../../../src/clients/credentials/jwt.ts';
 import { IamTokenCredManager } from '../../../src/plugins/credentials/iam-token/index.ts';
 import type { Clock } from '../../../src/util/clock.ts';
-import { fromOutside } from '../../../src/util/own-secrets.ts';
+import { fromOutside, holdsOwn } from '../../../src/util/own-secrets.ts';
 import { freePort } from '../../env/kubernetes/ports.ts';
 import {
   inspected,
@@ -16,7 +16,7 @@ import {
   renewing,
   warnings,
 } from '../../support/credential-manager.ts';
-import { makeJwt } from '../../support/credentials.ts';
+import { makeJwt, ordinaryWords } from '../../support/credentials.ts';
 import { rejection } from '../../support/kubernetes-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -293,7 +293,7 @@ describe('IamTokenCredManager', () => {
     it('the token is none, ends too soon, is for somebody else or lacks scopes', async () => {
       issuer.answer = () => ({ statusCode: 200, body: { access_token: 'opaque', token_type: 'Bearer' } });
       expect(await failing()).to.equal(
-        `credential-wrong: the token for ${ce} is no JWT (three parts of base64url with dots between them)`,
+        `credential-issuer: token issuer ${issuer.url} failed: its token is no JWT (three parts of base64url with dots between them)`,
       );
       issuer.answer = undefined;
       issuer.claims = () => ({ exp: Math.floor(Date.now() / 1000) + 200 });
@@ -321,6 +321,22 @@ describe('IamTokenCredManager', () => {
       rmSync(path);
       expect(await failing()).to.equal(`credential-missing: ${path} does not exist`);
     });
+  });
+
+  it('takes no name and no word of CRIC for a token, and hides it nowhere', async () => {
+    const refused = async (access_token: string) => {
+      issuer.answer = () => ({ statusCode: 200, body: { access_token, token_type: 'Bearer' } });
+      expect((await renewed(manager()))[0]).to.match(/^credential-issuer: .* failed: its token is no JWT/);
+    };
+    for (const word of ordinaryWords) {
+      await refused(word);
+      expect(holdsOwn(word), word).to.equal(false);
+    }
+    // A piece of a secret is hidden, too.
+    const [longest = ''] = ordinaryWords.toSorted((one, other) => other.length - one.length);
+    await refused(`${longest}.e30.`);
+    expect(holdsOwn(longest)).to.equal(false);
+    expect(readdirSync(out)).to.deep.equal([]);
   });
 
   it('gets the other tokens when one is refused', async () => {

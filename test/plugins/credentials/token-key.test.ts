@@ -6,7 +6,7 @@ import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts
 import { K8sSecretManager } from '../../../src/plugins/credentials/k8s-secret/manager.ts';
 import { TokenKeyCredManager } from '../../../src/plugins/credentials/token-key/index.ts';
 import type { PandaServer } from '../../../src/plugins/contracts/panda-server.ts';
-import { fromOutside } from '../../../src/util/own-secrets.ts';
+import { fromOutside, holdsOwn } from '../../../src/util/own-secrets.ts';
 import { runHere } from '../../support/command-line.ts';
 import {
   facts,
@@ -17,7 +17,7 @@ import {
   renewing,
   warnings,
 } from '../../support/credential-manager.ts';
-import { type Authority, issue, makeAuthority, makeJwt } from '../../support/credentials.ts';
+import { type Authority, issue, makeAuthority, makeJwt, ordinaryWords } from '../../support/credentials.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
   cut,
@@ -135,12 +135,12 @@ describe('TokenKeyCredManager', () => {
       ['answers a number', answering(7), /^panda-token-key: .* the tokenKey .* is no text$/],
       ['answers null', answering(null), /^panda-token-key: .* is no text$/],
       ['answers an empty text', answering(''), /^panda-token-key: .* is empty$/],
-      ['answers a long text', answering(long), /^panda-token-key: .* has 1036 characters, more than 1024$/],
-      ['answers two lines', answering(`${second}\nx`), /^panda-token-key: .* has several lines$/],
-      ['answers a line with its end', answering(`${second}\n`), /^panda-token-key: .* has several lines$/],
-      ['answers blanks', answering(`${second} x`), /^panda-token-key: .* has blanks or characters/],
+      ['answers a long text', answering(long), /^panda-token-key: .* is no UUID \(1036 characters\)$/],
+      ['answers two lines', answering(`${second}\nx`), /^panda-token-key: .* is no UUID \(38 characters\)$/],
+      ['answers a line with its end', answering(`${second}\n`), /^panda-token-key: .* is no UUID/],
+      ['answers blanks', answering(`${second} x`), /^panda-token-key: .* is no UUID/],
       ['answers no key at all', json(200, { success: true, data: {} }), /^panda-no-api: .*tokenKey/],
-      ['answers half', half, /^panda-no-answer: .* half an answer: .*tokenKey": \(hidden\)$/],
+      ['answers half', half, /^panda-no-answer: .* half an answer: \(hidden\)$/],
       [
         'does not allow it to this user',
         refusing("Denied since 'Some User' not authorized with 't' in ATLAS_PANDAMETA.USERS.GRIDPREF"),
@@ -152,6 +152,23 @@ describe('TokenKeyCredManager', () => {
         /^panda-token-key: .*: Token key is missing for 'atlas.pilot'$/,
       ],
       ['fails inside', json(500, {}), /^panda-server-error: /],
+      ['answers the key alone', json(200, second), /^panda-no-api: .* no answer of the API: \(hidden\)$/],
+      [
+        'fails with the key',
+        json(500, `KeyError: ('tokenKey', '${second}')`),
+        /^panda-server-error: .* HTTP 500: \(hidden\)$/,
+      ],
+      ['answers another key', json(200, { key: second }), /^panda-no-answer: .* half an answer: \(hidden\)$/],
+      [
+        'answers too many values',
+        json(200, [second, ...Array.from({ length: 200 }, () => 1)]),
+        /^panda-no-answer: .* with more than 100 values: \(hidden\)$/,
+      ],
+      [
+        'refuses with the key',
+        refusing(`cannot give ${second} to 'atlas.pilot'`),
+        /^panda-refused: .*: cannot give \(hidden\) to 'atlas.pilot'$/,
+      ],
       ['hangs up', cut, /^panda-no-answer: /],
     ] as const)
       it(what, async () => {
@@ -165,6 +182,18 @@ describe('TokenKeyCredManager', () => {
         expect(kept()).to.equal(first);
         expect(readdirSync(configDir)).to.deep.equal(['key']);
       });
+  });
+
+  it('takes no name and no word of CRIC for a key, and hides it nowhere', async () => {
+    for (const word of ordinaryWords) {
+      server.always(answering(word));
+      expect((await renewed(manager(), true))[0]).to.match(
+        /^panda-token-key: no key for the client atlas.pilot: the tokenKey that the server answers is no UUID/,
+      );
+      keep(word, 0, new ManualClock());
+      await inspected(manager());
+      expect(holdsOwn(word), word).to.equal(false);
+    }
   });
 
   it('keeps a key in force while the server is away, says how old it is, and stops no queue', async () => {

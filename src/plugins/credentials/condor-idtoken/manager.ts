@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { rememberCredential } from '../../../clients/credentials/credential.ts';
+import { rememberTokens } from '../../../clients/credentials/credential.ts';
 import { type FileState, outcomeOf, watchedOutcome } from '../../../clients/credentials/credential-file.ts';
 import {
   exposure,
@@ -107,7 +107,7 @@ export class CondorTokenManager implements CredentialManager {
       const timeLimit = this.#config.timeLimit * 1000;
       const how = { environment: this.#environment, timeLimit, clock: this.#clock, signal };
       const token = (await runTool({ command, args, ...how })).trim();
-      rememberCredential(Buffer.from(token), path);
+      rememberTokens(Buffer.from(token), path);
       this.#check(token, wanted);
       await replaceSecretFile(path, this.#clock, `${token}\n`);
       return 'renewed';

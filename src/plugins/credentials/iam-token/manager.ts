@@ -7,7 +7,6 @@ import {
   readSecretFile,
   replaceSecretFile,
 } from '../../../clients/credentials/files.ts';
-import { readToken } from '../../../clients/credentials/jwt.ts';
 import { type IssuerClient, TokenIssuer } from '../../../clients/credentials/token-issuer.ts';
 import { isoTime } from '../../../util/clock.ts';
 import { check } from '../../../util/schema.ts';
@@ -89,8 +88,7 @@ export class IamTokenManager implements CredentialManager {
 
   async #renew(wanted: WantedToken, issuer: TokenIssuer, signal: AbortSignal): Promise<void> {
     const path = this.#path(wanted);
-    const { token, scope } = await issuer.token(wanted, signal);
-    const found = readToken(token, `the token for ${wanted.endpoint}`);
+    const { token, found, scope } = await issuer.token(wanted, signal);
     const unfit = (what: string) =>
       new ThresherError('credential-unfit', `the new token for ${wanted.endpoint} ${what}`, { file: path });
     const { expiresAt, audience } = found;
