@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { mergeQueues, type MoreFiles } from '../../../src/config/queues/merge.ts';
 import { parseJson } from '../../../src/util/located.ts';
-import { cricEntries } from '../../support/cric-site.ts';
+import { cricEntries, mergedAtOnce } from '../../support/cric-site.ts';
 
 type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
@@ -18,7 +18,7 @@ interface Files {
 }
 
 function merge({ local = {}, remote, cric, more }: Files) {
-  return mergeQueues(parseJson(JSON.stringify(local, null, 1), 'local.json'), {
+  return mergedAtOnce(parseJson(JSON.stringify(local, null, 1), 'local.json'), {
     harvesterId: 'us',
     dynamic: true,
     closesOthers: true,
@@ -64,6 +64,14 @@ describe('hole 8: a cache of CRIC that another one filled', () => {
     // Each of them is a queue of ours, which goes on as it was.
     const refused = merge({ cric: many }).problems.filter(({ code }) => code === 'cric-template');
     expect(new Set(refused.map(({ queue }) => queue)).size).to.equal(20_000);
+  });
+});
+
+describe('hole 8: thousands of queues', () => {
+  it('are merged with a step for each, between which others have their turn', () => {
+    const local = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`Q${at}`, {}]));
+    const steps = [...mergeQueues(parseJson(JSON.stringify(local), 'local.json'))];
+    expect(steps).to.have.length(1000);
   });
 });
 
