@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { findTemplates } from '../../../src/config/queues/find-templates.ts';
 import { mergeQueues, type MoreFiles } from '../../../src/config/queues/merge.ts';
 import { parseJson } from '../../../src/util/located.ts';
 import { cricEntries, mergedAtOnce } from '../../support/cric-site.ts';
@@ -72,6 +73,20 @@ describe('hole 8: thousands of queues', () => {
     const local = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`Q${at}`, {}]));
     const steps = [...mergeQueues(parseJson(JSON.stringify(local), 'local.json'))];
     expect(steps).to.have.length(1000);
+  });
+
+  it('are looked at for templates a few times each, in whatever order they name each other', () => {
+    let looks = 0;
+    const of = (at: number) => ({
+      templateQueueName: `Q${at + 1}`,
+      get isTemplateQueue() {
+        looks++;
+        return undefined;
+      },
+    });
+    const chain = Array.from({ length: 1000 }, (_, at) => [`Q${at}`, of(at)] as const).toReversed();
+    expect(findTemplates(new Map(chain)).templates.size).to.equal(500);
+    expect(looks).to.be.below(5000);
   });
 });
 
