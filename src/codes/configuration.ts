@@ -241,7 +241,7 @@ export const configurationErrors = {
   },
   'cric-value-wrong': {
     meaning:
-      'A value of the queue in CRIC has the wrong form, or lacks what the queue needs: the queue goes on without it.',
+      'A value of the queue in CRIC has the wrong form, or lacks what the queue needs: the queue goes on without it. Or a whole entry is too large (1,000,000 characters, 10,000 values), and is left out.',
     remedy: "Correct it in CRIC, or write the option into the queue's entry of the queue file.",
   },
   'cric-not-there': {

@@ -56,6 +56,26 @@ export function givingWay(clock: Pick<Clock, 'monotonic'>, ms = 20): () => Promi
   };
 }
 
+/** The same for work of a known size, to be awaited after each part: others have their turn after each `most` of it, in the unit of the sizes. */
+export function givingWayAfter(most: number): (size: number) => Promise<void> {
+  let done = 0;
+  return async (size) => {
+    done += size;
+    if (done < most) return;
+    done = 0;
+    await nextTurn();
+  };
+}
+
+/** Takes all steps of a long piece of work. Others have their turn between two. */
+export async function inTurns<Result>(steps: Generator<undefined, Result, undefined>): Promise<Result> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await nextTurn();
+  }
+}
+
 /**
  * What is made of each, one after the other, with `giveWay` of `givingWay` before each: secrets are looked for in a text for up to a millisecond,
  * and users write such texts for hundreds of workers at once. What the work rests on may change meanwhile.

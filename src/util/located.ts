@@ -68,10 +68,13 @@ export function broken(
   return { file, value: undefined, problems: [problem], lineOf: () => line };
 }
 
-/** JSON as strictly as Python's `json.load`; of a duplicate key the last one counts, with a warning where they differ. */
-export function parseJson(text: string, file: string): Located {
-  if (hasMoreValues(text, mostValues))
-    return broken(file, 1, 'syntax', `the file has too many values (over ${mostValues})`);
+/**
+ * JSON as strictly as Python's `json.load`; of a duplicate key the last one counts, with a warning where they differ.
+ * @param most values that the file may have
+ */
+export function parseJson(text: string, file: string, most = mostValues): Located {
+  if (hasMoreValues(text, most))
+    return broken(file, 1, 'syntax', `the file has too many values (over ${most})`);
   const starts = lineStarts(text);
   const line = (offset: number) => lineAt(starts, offset);
   try {

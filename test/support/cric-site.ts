@@ -2,7 +2,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cacheDirectory, cachePlace } from '../../src/config/cric/cache-place.ts';
 import { CacheReader } from '../../src/config/cric/cache-reader.ts';
-import { readEntryLines, writeEntryLines } from '../../src/config/cric/entry-lines.ts';
+import { writeEntryLines } from '../../src/config/cric/entry-lines.ts';
+import { mergeQueues, type MergeResult } from '../../src/config/queues/merge.ts';
 import { type QueueOrigins, type QueueVerdict, readQueueFile } from '../../src/config/queues/queues.ts';
 import { loadPlugins } from '../../src/daemon/plugins.ts';
 import { isObject, type JsonObject } from '../../src/util/json.ts';
@@ -27,9 +28,15 @@ function linesOf(entries: JsonObject): string {
 
 /** Entries of CRIC as thresher reads them from its own file. */
 export function cricEntries(entries: JsonObject): ReadonlyMap<string, JsonObject> {
-  const read = readEntryLines(Buffer.from(linesOf(entries)), () => true, '');
-  if (read === undefined) throw new Error('the file is not as it was written');
-  return read.entries;
+  return new Map(Object.entries(JSON.parse(linesOf(entries)) as Record<string, JsonObject>));
+}
+
+/** Merges queues without giving way. */
+export function mergedAtOnce(...given: Parameters<typeof mergeQueues>): MergeResult {
+  const steps = mergeQueues(...given);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
 }
 
 /** Reads queues, written to a file of `directory`, with the entries of CRIC as the cacher keeps them. */

@@ -75,6 +75,35 @@ export async function mostMaskedInATurn(work: (clock: Clock) => unknown): Promis
   return most;
 }
 
+/** The most characters of JSON that are read and written in one turn of `work`. */
+export async function mostJsonInATurn(work: () => unknown): Promise<number> {
+  let [inTurn, most] = [0, 0];
+  let isOver = false;
+  const turn = () => {
+    inTurn = 0;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const { parse, stringify } = JSON;
+  const counted = <Value>(text: string, value: Value) => {
+    inTurn += text.length;
+    most = Math.max(most, inTurn);
+    return value;
+  };
+  JSON.parse = (text, reviver) => counted(text, parse(text, reviver) as unknown);
+  JSON.stringify = (value: unknown) => {
+    const text = stringify(value);
+    return counted(text, text);
+  };
+  try {
+    await work();
+  } finally {
+    isOver = true;
+    Object.assign(JSON, { parse, stringify });
+  }
+  return most;
+}
+
 async function watchingMasks(masked: (length: number) => void, work: () => unknown): Promise<void> {
   const replace = Reflect.get(String.prototype, 'replace') as (...given: unknown[]) => string;
   String.prototype.replace = function (this: string, ...given: unknown[]) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Static } from 'typebox';
 import type { FileKind } from '../../util/file-kinds.ts';
+import { type Located, parseJson } from '../../util/located.ts';
 import { check } from '../../util/schema.ts';
 import Type from '../../util/type.ts';
 import { type CacheItem, type CacheUse, idOf } from '../settings/cache-items.ts';
@@ -33,6 +34,14 @@ export function cacheDirectory(stateDir: string): string {
 /** A queue file is parsed whole wherever it came from, so that one that was fetched may be no larger than the local one. */
 export function kindOfUse(use: CacheUse): FileKind {
   return use === 'queue-file' ? 'queues' : 'cached';
+}
+
+/** Values in a queue file that was fetched, as a thousand queues with a hundred options have them. Nothing else runs while it is parsed. */
+const mostValues = 100_000;
+
+/** Parses a queue file that was fetched. It may have fewer values than the local one, which its operator wrote. */
+export function parseQueueFile(text: string, file: string): Located {
+  return parseJson(text, file, mostValues);
 }
 
 /** The two files of an item. Keys are names that operators choose: no part of one leads out of the directory. */

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { CacheItem } from '../settings/cache-items.ts';
+import { givingWayAfter } from '../../util/clock.ts';
 import { hasCode } from '../../util/files.ts';
 import { isObject } from '../../util/json.ts';
-import { parseJson, type Problem } from '../../util/located.ts';
+import type { Problem } from '../../util/located.ts';
 import { readLocated } from '../../util/located-file.ts';
 import { type OperatorFiles, whyUnreadable } from '../../util/operator-files.ts';
 import { fromOutside, holdsOwn } from '../../util/own-secrets.ts';
-import { cachePlace, kindOfUse } from './cache-place.ts';
+import { cachePlace, kindOfUse, parseQueueFile } from './cache-place.ts';
 import { type EntryLines, readEntryLines } from './entry-lines.ts';
 import type { CachedFile, CachedQueueData, CachedQueueFile, QueueData } from './queue-data.ts';
 
@@ -60,7 +61,7 @@ export class CacheReader {
     const { content } = cachePlace(this.#options.directory, item);
     if (!(await this.#exists(content)))
       return { problems: [this.#absent(item, 'the queues that it brings do not run')] };
-    const located = await readLocated(this.#options.files, content, kindOfUse(item.use), parseJson);
+    const located = await readLocated(this.#options.files, content, kindOfUse(item.use), parseQueueFile);
     const { value } = located;
     const { kept, problems } = withoutLogins(isObject(value) ? Object.entries(value) : [], content);
     const queueFile: CachedFile = {
@@ -87,15 +88,16 @@ export class CacheReader {
       return { problems: [{ ...wholeFile(file), code: 'cache-damaged', message }] };
     }
     const { kept, problems } = withoutLogins(read.entries, file, names);
-    const queueData: QueueData = { file, ...read, entries: new Map(kept), url: item.shown };
-    return { queueData, problems };
+    const { lines, leftOut } = read;
+    const queueData: QueueData = { file, lines, entries: new Map(kept), url: item.shown };
+    return { queueData, problems: [...tooLarge(leftOut, file, item.shown), ...problems] };
   }
 
   async #entries(file: string, names: ReadonlySet<string>): Promise<EntryLines | string> {
     const { files, harvesterId } = this.#options;
     try {
       const { bytes } = await files.read(file, 'cached');
-      const read = readEntryLines(bytes, (name) => names.has(name), harvesterId);
+      const read = await readEntryLines(bytes, (name) => names.has(name), harvesterId);
       return read ?? 'the file of the cacher is not as thresher wrote it';
     } catch (error) {
       return hasCode(error, 'ENOENT') ? 'absent' : whyUnreadable(error, 'cached');
@@ -117,22 +119,45 @@ export class CacheReader {
   }
 }
 
-export function digestsOf(
+/** Others have their turn meanwhile. */
+export async function digestsOf(
   { queueFile }: Pick<CachedQueueFile, 'queueFile'>,
   { queueData }: Pick<CachedQueueData, 'queueData'>,
-): DataDigests {
+): Promise<DataDigests> {
   const isWhole = queueFile?.problems.every(({ severity }) => severity !== 'error');
   return {
-    ...(isWhole && { queueFile: digestOf(queueFile?.value) }),
+    ...(isWhole && {
+      queueFile: await digestOf(
+        isObject(queueFile?.value) ? Object.entries(queueFile.value) : [queueFile?.value],
+      ),
+    }),
     // A file without any of our queues is not the same as none: queues wait for the first one.
-    ...(queueData && { queueData: digestOf([...queueData.entries]) }),
+    ...(queueData && { queueData: await digestOf(queueData.entries) }),
   };
 }
 
-function digestOf(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(value ?? null))
-    .digest('hex');
+/** Characters of which the digest is made in one turn. */
+const inATurn = 1_000_000;
+
+async function digestOf(parts: Iterable<unknown>): Promise<string> {
+  const hash = createHash('sha256');
+  const giveWay = givingWayAfter(inATurn);
+  for (const part of parts) {
+    const text = `${JSON.stringify(part ?? null)}\n`;
+    hash.update(text);
+    await giveWay(text.length);
+  }
+  return hash.digest('hex');
+}
+
+/** Entries of a file that a version with other bounds took. */
+function tooLarge(leftOut: ReadonlyMap<string, string>, file: string, url: string): readonly Problem[] {
+  if (leftOut.size === 0) return [];
+  const named = [...leftOut].slice(0, mostNamed);
+  const names = named.map(([name, why]) => `${fromOutside(name).slice(0, 100)} (${why})`);
+  const more = leftOut.size > mostNamed ? ', ...' : '';
+  const message = `${leftOut.size === 1 ? 'an entry of CRIC is' : `${leftOut.size} entries of CRIC are`} left out: ${names.join(', ')}${more}; thresher fetches the file again from ${url}`;
+  return [{ ...wholeFile(file), code: 'cric-value-wrong', message }];
 }
 
 /**

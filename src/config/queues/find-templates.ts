@@ -21,25 +21,38 @@ interface FoundTemplates {
 export function findTemplates(entries: ReadonlyMap<string, JsonObject>): FoundTemplates {
   const namers = new Map<string, string[]>();
   for (const [name, { templateQueueName: wanted }] of entries) {
-    if (typeof wanted === 'string' && entries.has(wanted))
-      namers.set(wanted, [...(namers.get(wanted) ?? []), name]);
+    if (typeof wanted !== 'string' || !entries.has(wanted)) continue;
+    const own = namers.get(wanted);
+    if (own === undefined) namers.set(wanted, [name]);
+    else own.push(name);
   }
   const templates = new Set<string>();
-  const users = new Map<string, string>();
   const waiting = new Map(entries);
-  const judge = (): boolean => {
-    const before = waiting.size;
-    for (const [name, value] of waiting) {
-      const own = namers.get(name) ?? [];
-      const user = own.find((other) => !waiting.has(other) && !templates.has(other));
-      if (user !== undefined && !isTemplate(name, value)) users.set(name, user);
-      if (user !== undefined || isTemplate(name, value)) templates.add(name);
-      else if (own.some((other) => waiting.has(other))) continue;
+  // Namers that are not judged yet.
+  const open = new Map([...namers].map(([name, own]) => [name, own.length]));
+  for (const [start, entry] of entries) {
+    const isOne = isTemplate(start, entry);
+    if (!waiting.has(start) || (!isOne && namers.has(start))) continue;
+    // Each entry names one other at most: it may be the last that this one waited for.
+    let [name, isItOne] = [start, isOne];
+    for (;;) {
       waiting.delete(name);
+      if (isItOne) templates.add(name);
+      const named = entries.get(name)?.templateQueueName;
+      if (typeof named !== 'string' || !waiting.has(named)) break;
+      const left = (open.get(named) ?? 0) - 1;
+      open.set(named, left);
+      if (isItOne && left > 0) break;
+      // What a queue names is a template, and what only templates name is one by its own mark alone.
+      isItOne = !isItOne || isTemplate(named, entries.get(named) ?? {});
+      name = named;
     }
-    return waiting.size < before;
-  };
-  while (judge());
+  }
+  const users = new Map<string, string>();
+  for (const name of templates) {
+    const user = namers.get(name)?.find((other) => !waiting.has(other) && !templates.has(other));
+    if (user !== undefined && !isTemplate(name, entries.get(name) ?? {})) users.set(name, user);
+  }
   return { templates, users, circles: circlesOf(waiting) };
 }
 

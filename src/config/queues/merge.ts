@@ -52,9 +52,13 @@ interface QueueFile {
  * `isTemplateQueue: true`, with a name that ends in `_TEMPLATE`, or one that a queue of the same file names (with a notice or a
  * warning; Harvester drops that queue instead). A template of the local file stands in for a remote one. A queue is its template,
  * then the remote entry, then CRIC's limits of a `DYNAMIC` queue, then the local entry: plugin sections merge key by key,
- * everything else is overwritten. The rest that CRIC says is below all of it. Source: Harvester's queue_config_mapper.
+ * everything else is overwritten. The rest that CRIC says is below all of it. Comes back between two queues, of which there may be thousands.
+ * Source: Harvester's queue_config_mapper.
  */
-export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
+export function* mergeQueues(
+  located: Located,
+  more?: MoreFiles,
+): Generator<undefined, MergeResult, undefined> {
   const nothing = { queues: [], templates: [], templatesAsQueues: [], ofCric: [] };
   const local = readEntries(located, located);
   if (!isObject(located.value)) return { ...nothing, problems: local.problems };
@@ -93,6 +97,7 @@ export function mergeQueues(located: Located, more?: MoreFiles): MergeResult {
   };
   const names = files.flatMap(({ entries }) => [...entries.keys()]);
   for (const name of new Set([...names, ...dynamics.keys()])) {
+    yield;
     // The remote one first: the local one is above it.
     const own = files.toReversed().flatMap(({ entries, templates: notQueues, from }): Layer[] => {
       const values = notQueues.has(name) ? undefined : entries.get(name);

@@ -1,4 +1,5 @@
 import { type CacheReader, digestsOf, type TakenData } from '../cric/cache-reader.ts';
+import { inTurns } from '../../util/clock.ts';
 import { isObject } from '../../util/json.ts';
 import type { Located, Problem } from '../../util/located.ts';
 import { readJsonFile } from '../../util/located-file.ts';
@@ -36,21 +37,21 @@ export async function readOrigins(
   { files, origins }: { readonly files: OperatorFiles; readonly origins?: QueueOrigins | undefined },
 ): Promise<ReadOrigins> {
   const located = await readJsonFile(files, path, 'queues');
-  if (origins === undefined) return { located, merged: mergeQueues(located), problems: [] };
+  if (origins === undefined) return { located, merged: await inTurns(mergeQueues(located)), problems: [] };
   const { cache, ...use } = origins;
   const file = await cache.queueFile();
   const remote = file.queueFile;
   const named = [located, remote].flatMap((one) => (isObject(one?.value) ? Object.keys(one.value) : []));
   const names = new Set(named.flatMap((name) => [name, computingSiteOf(name)]));
   const data = await cache.queueData(names);
-  const merged = mergeQueues(located, { ...use, remote, queueData: data.queueData });
+  const merged = await inTurns(mergeQueues(located, { ...use, remote, queueData: data.queueData }));
   const [absence] = data.queueData === undefined ? data.problems : [];
   const lacking = absence && { ...absence, severity: 'error' as const };
   return {
     located,
     merged,
     problems: [...file.problems, ...(remote?.problems ?? []), ...data.problems],
-    taken: { names, digests: digestsOf(file, data) },
+    taken: { names, digests: await digestsOf(file, data) },
     ...(lacking && { lacking }),
   };
 }

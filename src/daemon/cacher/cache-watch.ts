@@ -36,7 +36,7 @@ export class CacheWatch {
     if (seen === this.#seen) return 'same';
     const queueFile = await this.#reader.queueFile();
     const queueData = await this.#reader.queueData(this.#taken.names);
-    const now = digestsOf(queueFile, queueData);
+    const now = await digestsOf(queueFile, queueData);
     const before = this.#taken.digests;
     this.#seen = seen;
     const isLost = kinds.some((kind) => before[kind] !== undefined && now[kind] === undefined);

@@ -1,12 +1,13 @@
 import { fromOutside, holdsOwn } from '../../util/own-secrets.ts';
 import { isUtf8 } from 'node:buffer';
+import { parseQueueFile } from '../../config/cric/cache-place.ts';
 import { isOurs } from '../../config/cric/dynamic-queues.ts';
 import { cricWords } from '../../config/cric/fields.ts';
-import { deepestEntry, writeEntryLines } from '../../config/cric/entry-lines.ts';
+import { deepestEntry, whyTooLarge, writeEntryLines, writtenEntry } from '../../config/cric/entry-lines.ts';
 import type { CacheUse } from '../../config/settings/cache-items.ts';
 import { fileKinds } from '../../util/file-kinds.ts';
 import { hasMoreValues, isDeeper, isObject, type JsonObject } from '../../util/json.ts';
-import { endless, parseJson } from '../../util/located.ts';
+import { endless } from '../../util/located.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 
 /** Whose queues are looked for. */
@@ -122,7 +123,7 @@ export function takeFile(bytes: Buffer, { use, name, anything, home, before }: A
 /** The next reading of the configuration, and each start, would have to do with a file that is kept. */
 function requireReadable(bytes: Buffer, name: string): void {
   try {
-    const { value, problems } = parseJson(bytes.toString('utf8'), name);
+    const { value, problems } = parseQueueFile(bytes.toString('utf8'), name);
     const [problem] = problems;
     if (value !== undefined || problem === undefined) return;
     throw wrong(
@@ -135,9 +136,6 @@ function requireReadable(bytes: Buffer, name: string): void {
     throw error;
   }
 }
-
-/** Characters that an entry of CRIC may have as JSON; the longest that ATLAS has is below 50,000. */
-const longestEntry = 1_000_000;
 
 function holdsLogin(text: string, words: ReadonlySet<string>): boolean {
   return !words.has(text) && holdsOwn(text);
@@ -168,7 +166,7 @@ function whyLeftOut(entry: unknown, use: CacheUse): string | undefined {
   if (use !== 'queue-data') return undefined;
   if (!isOfCric(entry)) return 'neither panda_resource nor status';
   if (isDeeper(entry, deepestEntry)) return `more than ${deepestEntry} levels`;
-  return JSON.stringify(entry).length > longestEntry ? `longer than ${longestEntry} characters` : undefined;
+  return whyTooLarge(writtenEntry(entry));
 }
 
 /** An error that a server puts into an object is no queue: each queue of CRIC has one of these. */

@@ -257,6 +257,19 @@ describe('a queue of HTCondor', () => {
     });
   });
 
+  it('hole 8: takes the first 200 attributes of an entry, and says so', () => {
+    const named = (count: number) => ({
+      params: Object.fromEntries(Array.from({ length: count }, (_, at) => [`jdl.plusattr.x${at}`, 'y'])),
+    });
+    const taken = submitterOf(named(9000), htcondor({ useCRIC: true }));
+    const { customSubmitAttributes = {} } = taken as { customSubmitAttributes?: object };
+    expect(Object.keys(customSubmitAttributes)).to.have.length(200);
+    expect(saidOf(named(200), htcondor({ useCRIC: true }))).to.deep.equal([]);
+    expect(saidOf(named(201), htcondor({ useCRIC: true }))).to.deep.equal([
+      'warning /params: the entry has more than 200 jdl.plusattr.ATTRIBUTE in CRIC: the first 200 count, and the others are left out',
+    ]);
+  });
+
   it('takes no attribute that is more than a name and an expression', () => {
     const wrong = {
       'jdl.plusattr.': 'x',

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
-import { mergeQueues } from '../../../src/config/queues/merge.ts';
 import { QueueReader } from '../../../src/config/queues/queue-reader.ts';
 import { mergedSections } from '../../../src/config/queues/queue-schema.ts';
 import { modulesNamedIn } from '../../../src/config/queues/queues.ts';
@@ -11,6 +10,7 @@ import { parseConfig } from '../../../src/util/configparser.ts';
 import { readJsonFile } from '../../../src/util/located-file.ts';
 import { fromPointer, toPointer } from '../../../src/util/pointer.ts';
 import { runHere } from '../../support/command-line.ts';
+import { mergedAtOnce } from '../../support/cric-site.ts';
 import { files } from '../../support/operator-files.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -50,7 +50,7 @@ const isBelow = (pointer: string, other: string) => pointer === other || pointer
 /** Keys of the file that a queue or template honours: it, or an option that it is a part of. */
 async function honouredIn(file: string): Promise<(pointer: string) => boolean> {
   const located = await readJsonFile(files, file, 'queues');
-  const { queues, templatesAsQueues } = mergeQueues(located);
+  const { queues, templatesAsQueues } = mergedAtOnce(located);
   const catalogue = await loadPlugins(await modulesNamedIn(file, files), resolve(file, '..'), files);
   const options = { stateDir: '/state', files, defaultDemand: undefined, queueList: undefined };
   const read = new Set<string>();

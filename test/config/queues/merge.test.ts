@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { type JsonObject } from '../../../src/util/json.ts';
-import { mergeQueues } from '../../../src/config/queues/merge.ts';
 import { parseJson } from '../../../src/util/located.ts';
+import { mergedAtOnce } from '../../support/cric-site.ts';
 
 type Json = Record<string, unknown>;
 
 const merge = (queues: unknown) =>
-  mergeQueues(parseJson(JSON.stringify(queues, null, 1), 'panda_queueconfig.json'));
+  mergedAtOnce(parseJson(JSON.stringify(queues, null, 1), 'panda_queueconfig.json'));
 const valuesOf = (queues: Record<string, unknown>, name = 'Q'): JsonObject | undefined =>
   merge(queues).queues.find((queue) => queue.name === name)?.values;
 const brief = (queues: unknown) =>
@@ -276,7 +276,7 @@ describe('a queue file', () => {
 
   it('lets the last of two equal queues count, with none of the first in it', () => {
     const located = parseJson('{\n"Q": { "maxWorkers": 1, "a": 1 },\n"Q": { "maxWorkers": 2 }\n}', 'f');
-    expect(mergeQueues(located).queues[0]?.values).to.deep.equal({ maxWorkers: 2 });
+    expect(mergedAtOnce(located).queues[0]?.values).to.deep.equal({ maxWorkers: 2 });
     expect(located.problems.map(({ code, line }) => [code, line])).to.deep.equal([['duplicate-key', 3]]);
   });
 });

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { findTemplates } from '../../../src/config/queues/find-templates.ts';
 import { mergeQueues, type MoreFiles } from '../../../src/config/queues/merge.ts';
 import { parseJson } from '../../../src/util/located.ts';
-import { cricEntries } from '../../support/cric-site.ts';
+import { cricEntries, mergedAtOnce } from '../../support/cric-site.ts';
 
 type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
@@ -18,7 +19,7 @@ interface Files {
 }
 
 function merge({ local = {}, remote, cric, more }: Files) {
-  return mergeQueues(parseJson(JSON.stringify(local, null, 1), 'local.json'), {
+  return mergedAtOnce(parseJson(JSON.stringify(local, null, 1), 'local.json'), {
     harvesterId: 'us',
     dynamic: true,
     closesOthers: true,
@@ -64,6 +65,28 @@ describe('hole 8: a cache of CRIC that another one filled', () => {
     // Each of them is a queue of ours, which goes on as it was.
     const refused = merge({ cric: many }).problems.filter(({ code }) => code === 'cric-template');
     expect(new Set(refused.map(({ queue }) => queue)).size).to.equal(20_000);
+  });
+});
+
+describe('hole 8: thousands of queues', () => {
+  it('are merged with a step for each, between which others have their turn', () => {
+    const local = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`Q${at}`, {}]));
+    const steps = [...mergeQueues(parseJson(JSON.stringify(local), 'local.json'))];
+    expect(steps).to.have.length(1000);
+  });
+
+  it('are looked at for templates a few times each, in whatever order they name each other', () => {
+    let looks = 0;
+    const of = (at: number) => ({
+      templateQueueName: `Q${at + 1}`,
+      get isTemplateQueue() {
+        looks++;
+        return undefined;
+      },
+    });
+    const chain = Array.from({ length: 1000 }, (_, at) => [`Q${at}`, of(at)] as const).toReversed();
+    expect(findTemplates(new Map(chain)).templates.size).to.equal(500);
+    expect(looks).to.be.below(5000);
   });
 });
 

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { CacheReader, digestsOf } from '../../../src/config/cric/cache-reader.ts';
 import { writeEntryLines } from '../../../src/config/cric/entry-lines.ts';
 import { CacheWatch } from '../../../src/daemon/cacher/cache-watch.ts';
+import { mostJsonInATurn } from '../../support/masked-characters.ts';
 import { files } from '../../support/operator-files.ts';
 import { removeDirectory, temporaryDirectory } from '../../support/temporary.ts';
 
@@ -31,7 +32,7 @@ describe('the watch over the files of the cacher', () => {
   /** A watch after a configuration was made of the files as they are. */
   async function watch(): Promise<CacheWatch> {
     const reader = new CacheReader({ directory, items, harvesterId: 'us', files });
-    const digests = digestsOf(await reader.queueFile(), await reader.queueData(names));
+    const digests = await digestsOf(await reader.queueFile(), await reader.queueData(names));
     const made = new CacheWatch(reader, files);
     made.use({ names, digests });
     return made;
@@ -62,6 +63,27 @@ describe('the watch over the files of the cacher', () => {
     expect(await one.look()).to.equal('same');
     write('cric', cric('offline'));
     expect(await one.look()).to.equal('changed');
+  });
+
+  it('hole 8: gives way between the entries of CRIC, and names one that is too large to be read', async () => {
+    const entry = { pilot_manager: 'Harvester', harvester: 'us', text: 'x'.repeat(60_000) };
+    const large = Array.from({ length: 100 }, (_, at) => [`Q${at}`, entry] as const);
+    const more = { ...entry, list: Array<number>(10_001).fill(1) };
+    write('cric', writeEntryLines(new Map([...large, ['MORE', more]])));
+    const reader = new CacheReader({ directory, items: items.slice(0, 1), harvesterId: 'us', files });
+    const most = await mostJsonInATurn(async () => {
+      const data = await reader.queueData(names);
+      expect(data.queueData?.entries.size).to.equal(100);
+      expect(data.problems.map(({ severity, code, message }) => [severity, code, message])).to.deep.equal([
+        [
+          ...['warning', 'cric-value-wrong'],
+          'an entry of CRIC is left out: MORE (more than 10000 values); thresher fetches the file again from http://h/',
+        ],
+      ]);
+      await digestsOf({}, data);
+    });
+    // Of the 6,000,000 of the file.
+    expect(most).to.be.below(1_200_000);
   });
 
   it('waits while a file that counts is gone or damaged, and sees afterwards what changed beside it', async () => {

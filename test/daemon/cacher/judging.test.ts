@@ -50,7 +50,7 @@ describe('a fetched file', () => {
   it('with queues of CRIC is kept an entry a line, by the name of the PanDA queue', async () => {
     const value = { NICK: { panda_resource: 'NAME', status: 'online' }, B: { status: 'test' }, C: 3 };
     const { kept, leftOut } = await judgeFile(json(value), asked('queue-data'));
-    const read = readEntryLines(kept, () => true, 'us');
+    const read = await readEntryLines(kept, () => true, 'us');
     expect([...(read?.entries.keys() ?? [])]).to.deep.equal(['NAME', 'B']);
     expect(leftOut).to.deep.equal(['C (no object)']);
   });
@@ -75,7 +75,7 @@ describe('a fetched file', () => {
       const { kept, leftOut, entries } = await judgeFile(json(value), asked('queue-data'));
       expect(entries).to.equal(1);
       expect(kept.toString()).not.to.include('Hunter');
-      const { text, ...read } = readEntryLines(kept, () => true, 'us')?.entries.get('Q') ?? {};
+      const { text, ...read } = (await readEntryLines(kept, () => true, 'us'))?.entries.get('Q') ?? {};
       expect(text).to.match(/^x+$/);
       expect(read).to.deep.equal({
         pilot_manager: null,
@@ -92,11 +92,12 @@ describe('a fetched file', () => {
       ]);
     });
 
-  it('hole 8: with queues of CRIC leaves out those that are too deep or too long to be read again, and cuts their names', async () => {
+  it('hole 8: with queues of CRIC leaves out those that are too deep, too long or of too many values to be read again, and cuts their names', async () => {
     // A thread judges files above 512 kB, and has a larger stack.
     const text = JSON.stringify({
       A: { status: 'online', text: 'x'.repeat(600_000) },
       LONG: { status: 'online', text: 'x'.repeat(1_000_001) },
+      MANY: { status: 'online', list: Array(10_000).fill(1) },
       ['N'.repeat(5000)]: 3,
     });
     const nested = `"DEEP": {"status": "online", "deep": ${'['.repeat(9000) + ']'.repeat(9000)}},`;
@@ -104,10 +105,11 @@ describe('a fetched file', () => {
       Buffer.from(text.replace('{', `{${nested}`)),
       asked('queue-data'),
     );
-    expect([...(readEntryLines(kept, () => true, 'us')?.entries.keys() ?? [])]).to.deep.equal(['A']);
+    expect([...((await readEntryLines(kept, () => true, 'us'))?.entries.keys() ?? [])]).to.deep.equal(['A']);
     expect(leftOut).to.deep.equal([
       'DEEP (more than 20 levels)',
       'LONG (longer than 1000000 characters)',
+      'MANY (more than 10000 values)',
       `${'N'.repeat(100)} (no object)`,
     ]);
   });
@@ -125,8 +127,8 @@ describe('a fetched file', () => {
         `cache-form: FILE of URL cannot be read: line 2, /: the key "${'k'.repeat(40)}..." has ${length} characters; a key may have 400`,
       );
     }
-    const many = Buffer.from(`{"Q":[${'1,'.repeat(500_001)}1]}`);
-    expect(await refusal(many, asked('queue-file'))).to.match(/has too many values \(over 500000\)$/);
+    const many = Buffer.from(`{"Q":[${'1,'.repeat(100_001)}1]}`);
+    expect(await refusal(many, asked('queue-file'))).to.match(/has too many values \(over 100000\)$/);
     const deep = Buffer.from(`{"Q":${'['.repeat(200)}${']'.repeat(200)}}`);
     expect(await refusal(deep, asked('queue-file'))).to.match(/^cache-form: .* nested too deeply/);
   });
@@ -166,7 +168,7 @@ describe('a fetched file', () => {
     try {
       const { kept } = await judgeFile(bytes, asked('queue-data'));
       expect(longest, 'the longest text that is parsed to judge it').to.equal(0);
-      const read = readEntryLines(kept, (name) => name === 'QUEUE_3', 'us');
+      const read = await readEntryLines(kept, (name) => name === 'QUEUE_3', 'us');
       expect([...(read?.entries.keys() ?? [])]).to.deep.equal(['QUEUE_3', 'QUEUE_7']);
       expect(longest, 'the longest text that is parsed to read it').to.be.within(19_000, 25_000);
     } finally {
