@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { applyEvent, isBehindEnd } from '../../../../src/plugins/htcondor/state/events.ts';
 import {
+  endedReason,
+  givenUpBecause,
   givenUpReason,
   stateOf,
   type StateOptions,
@@ -145,18 +147,21 @@ describe('what a job of HTCondor means', () => {
       );
     });
 
-  it('hole 5: is given up with the reason of its hold once its removed job has left the queue', () => {
-    const ad: JobAd = {
-      JobStatus: 3,
-      LastJobStatus: 5,
-      RemoveReason: `${givenUpReason} (by user pilot)`,
-      LastHoldReason: 'The job exceeded allowed job duration of 1:00',
-      LastHoldReasonCode: 46,
-    };
-    expect(seen(ad, { queued: true })).to.equal('submitted removing');
-    expect(seen(ad)).to.equal('failed removed walltime');
-    expect(stateOf(1, ad, now, options)?.observation.error?.message).to.include('allowed job duration');
-  });
+  // A thresher of before removed all of them as held for too long.
+  for (const because of [givenUpReason, endedReason])
+    it(`hole 5: is given up with the reason of its hold once its removed job has left the queue (${because})`, () => {
+      const ad: JobAd = {
+        JobStatus: 3,
+        LastJobStatus: 5,
+        RemoveReason: `${because} (by user pilot)`,
+        LastHoldReason: 'The job exceeded allowed job duration of 1:00',
+        LastHoldReasonCode: 46,
+      };
+      expect(givenUpBecause(ad)).to.equal(because);
+      expect(seen(ad, { queued: true })).to.equal('submitted removing');
+      expect(seen(ad)).to.equal('failed removed walltime');
+      expect(stateOf(1, ad, now, options)?.observation.error?.message).to.include('allowed job duration');
+    });
 
   it('never is a success after a removal or a signal', () => {
     const number = fc.option(fc.integer({ min: 0, max: 8 }), { nil: undefined });
@@ -284,7 +289,7 @@ describe('what a job of HTCondor means', () => {
       const { verdict } = state ?? {};
       expect(verdict && `${verdict.status} ${verdict.error?.code ?? ''}`).to.equal(expected);
       const waits = 'EnteredCurrentStatus' in ad && ad.EnteredCurrentStatus === s - 3600;
-      expect(state?.heldFor).to.equal(verdict && (waits ? 3600 : 0));
+      expect(state?.heldFor).to.equal(verdict && (waits ? 3600 : undefined));
     });
   }
 
