@@ -42,8 +42,7 @@ export function htcondorStatesPage(): string {
       .filter(({ seen }) => seen !== '')
       .map(({ seen, after, status, code }) => {
         if (after === 'wait') return row(seen, 'never', '', '');
-        const when =
-          after === undefined ? 'after `heldTimeout`' : after === 0 ? 'at once' : `after ${after} s`;
+        const when = after === undefined ? 'after `heldTimeout`' : 'at once';
         return row(seen, when, `\`${status}\``, `\`${code}\``);
       }),
     '',

@@ -55,7 +55,7 @@ export const htcondorWorkerErrors = {
     remedy: 'See `condor_q -hold` for the causes; release or remove the jobs.',
   },
   'htcondor-held': {
-    meaning: 'The job was held for longer than `heldTimeout`, or for a reason that no waiting fixes.',
+    meaning: 'The job was held for longer than `heldTimeout`.',
     remedy: 'See the message, which has the reason of HTCondor.',
   },
   'htcondor-queue-time': {
@@ -96,8 +96,9 @@ export const htcondorWorkerErrors = {
     remedy: 'Look at its manager: `thresher credentials`.',
   },
   'htcondor-ce': {
-    meaning: 'The CE does not know the job, does not answer, or refused the job.',
-    remedy: 'See the message; look at the CE, and whether its queue takes such jobs.',
+    meaning: 'The CE no longer shows the job, does not answer, cannot be spoken to, or refused the job.',
+    remedy:
+      'See the message; look at the CE, whether its queue takes such jobs, and whether the job still runs there. Where it could not be spoken to, look at the access point and release the job.',
   },
   'htcondor-memory': {
     meaning: 'The pilot used more memory than it asked for.',

@@ -36,6 +36,14 @@ export function whereSame(jobs: readonly Pick<Job, 'id' | 'queuedAt'>[]): string
   return terms.length === 0 ? 'false' : terms.join(' || ');
 }
 
+/** The same as long as none has changed its status since, where its ad says since when it has it. */
+export function whereUnchanged(jobs: readonly Pick<Job, 'id' | 'queuedAt' | 'ad'>[]): string {
+  const terms = [...Map.groupBy(jobs, ({ ad }) => ad.EnteredCurrentStatus)].map(([entered, some]) =>
+    entered === undefined ? whereSame(some) : `((${whereSame(some)}) && EnteredCurrentStatus == ${entered})`,
+  );
+  return terms.length === 0 ? 'false' : terms.join(' || ');
+}
+
 /** So many as one argument can name. */
 export function portions<T>(all: readonly T[]): T[][] {
   return Array.from({ length: Math.ceil(all.length / atOnce) }, (_, at) =>

@@ -28,11 +28,12 @@ import {
   sparing,
   wasNeverWhole,
   whereSame,
+  whereUnchanged,
 } from './look-up.ts';
 import { type Job, jobOf, marks } from './marks.ts';
 import { bundledBefore, dropLeftOver } from './payload/left-over.ts';
 import { defaultQueueTimeLimit, type HTCondorDaemon, HTCondorMonitorConfig } from './schema.ts';
-import { type JobState, givenUpReason, stateOf, waitedReason } from './state/job-state.ts';
+import { endedReason, type JobState, givenUpReason, stateOf, waitedReason } from './state/job-state.ts';
 import { hasEnded } from './state/events.ts';
 import { isRemoved, removalReasonOf } from './state/removals.ts';
 
@@ -464,11 +465,11 @@ export class HTCondorMonitor implements Monitor {
   }
 
   /** How a job that is given up is removed. A job that was released or has started at that moment goes on. */
-  #dueOf({ queue, configId }: Job, { heldFor = 0, waitedFor }: JobState): Omit<GivenUp, 'job' | 'verdict'> {
+  #dueOf({ queue, configId }: Job, { heldFor, waitedFor }: JobState): Omit<GivenUp, 'job' | 'verdict'> {
     const since = (seconds: number) => `time() - EnteredCurrentStatus >= ${seconds}`;
     if (waitedFor === undefined) {
-      const isDue = heldFor > 0 ? `JobStatus == 5 && ${since(heldFor)}` : 'JobStatus == 5';
-      return { isDue, reason: givenUpReason, onlyPilot: false };
+      if (heldFor === undefined) return { isDue: 'JobStatus == 5', reason: endedReason, onlyPilot: false };
+      return { isDue: `JobStatus == 5 && ${since(heldFor)}`, reason: givenUpReason, onlyPilot: false };
     }
     const onlyPilot = this.#parts.options(queue, configId).queueTimeLimit === undefined;
     return { isDue: `JobStatus == 1 && ${since(waitedFor)}`, reason: waitedReason(waitedFor), onlyPilot };
@@ -484,8 +485,9 @@ export class HTCondorMonitor implements Monitor {
     const left: Job[] = [];
     for (const [isDue, alike] of Map.groupBy(givenUp, (one) => one.isDue))
       for (const some of portions(alike)) {
-        const these = whereSame(some.map(({ job }) => job));
-        const constraint = `${schedd.mine} && ${isDue} && (${these})`;
+        const jobs = some.map(({ job }) => job);
+        const these = whereSame(jobs);
+        const constraint = `${schedd.mine} && ${isDue} && (${whereUnchanged(jobs)})`;
         const reason = some[0]?.reason ?? '';
         const { succeeded } = await schedd.client.act('remove', constraint, reason, signal);
         // A job that HTCondor is still removing has not ended: its remote part may run.

@@ -16,11 +16,13 @@ describe('hole 3: the job queue of a schedd', () => {
   /** What the schedd says; undefined: nothing. */
   let said: { birth: number; started: number } | undefined;
   let asked: number;
+  /** Where set, an answer waits for this. */
+  let held: (() => Promise<void>) | undefined;
   let log: ReturnType<typeof recordingLog>;
   let queue: JobQueue;
   let restart: () => JobQueue;
   const why = (before?: number) =>
-    queue.require(before, signal).then(
+    (before === undefined ? queue.requireNow(signal) : queue.require(before, signal)).then(
       () => undefined,
       (error: unknown) => error as Error & { readonly code: string },
     );
@@ -29,9 +31,11 @@ describe('hole 3: the job queue of a schedd', () => {
   beforeEach(() => {
     file = join(temporaryDirectory(), 'queues', 'S.json');
     clock = new ManualClock();
+    held = undefined;
     [said, asked] = [{ birth: first, started: 1 }, 0];
     const jobQueue = async () => {
       asked++;
+      await held?.();
       if (said === undefined)
         throw new HTCondorError({ code: 'condor-timeout', message: 'no answer', maybeDone: false });
       return said;
@@ -74,6 +78,45 @@ describe('hole 3: the job queue of a schedd', () => {
     said = { birth: first, started: 2 };
     for (const one of before) expect(await code(one)).to.equal('condor-answer');
     expect(await code(await queue.started(signal))).to.equal(undefined);
+  });
+
+  it('is asked for again where it is not known when the schedd was started before, and no other queue was kept then', async () => {
+    await code();
+    queue = restart();
+    said = undefined;
+    const before = await queue.started(signal);
+    said = { birth: first, started: 2 };
+    const required = async (started: number | undefined) =>
+      queue.require(started, signal).then(
+        () => 'the same',
+        (error: unknown) => (error as { readonly code: string }).code,
+      );
+    expect([before, await required(before)]).to.deep.equal([undefined, 'condor-answer']);
+    expect(await required(await queue.started(signal))).to.equal('the same');
+    rmSync(file);
+    queue = restart();
+    expect(await required(undefined), 'nothing is known of it').to.equal('the same');
+  });
+
+  it('is the one of the first answer where two questions are answered at once, whoever writes', async () => {
+    for (const isDiskFull of [false, true]) {
+      rmSync(dirname(file), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+      if (isDiskFull) symlinkSync(join(dirname(dirname(file)), 'away'), dirname(file));
+      const answers: (() => void)[] = [];
+      held = () => new Promise((answer) => answers.push(answer));
+      queue = restart();
+      const codes = [code(), code()];
+      while (answers.length < 2) await clock.advance(0);
+      held = undefined;
+      said = { birth: first, started: 1 };
+      answers[0]?.();
+      await Promise.resolve();
+      said = { birth: second, started: 2 };
+      answers[1]?.();
+      expect(await Promise.all(codes)).to.deep.equal([undefined, 'htcondor-other-queue']);
+      said = { birth: first, started: 3 };
+      expect(await code()).to.equal(undefined);
+    }
   });
 
   it('is known though the disk is full, and is written once it is not', async () => {

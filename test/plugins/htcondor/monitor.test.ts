@@ -552,7 +552,9 @@ describe('the monitor of HTCondor', () => {
     it('keeps the worker as it is while the schedd is away, and has it end when that is back', async () => {
       await begin();
       const positions = join(directory, 'htcondor/positions');
-      const kept = () => readdirSync(positions).map((name) => readFileSync(join(positions, name), 'utf8'));
+      // One that is being written has another name.
+      const names = () => readdirSync(positions).filter((name) => name.endsWith('.json'));
+      const kept = () => names().map((name) => readFileSync(join(positions, name), 'utf8'));
       const before = await until('how far the log was read is kept', () => kept().length > 0 && kept());
       isAway = true;
       writeFileSync(path, terminated(0));
@@ -704,6 +706,47 @@ describe('the monitor of HTCondor', () => {
     const results = await monitor.check(workers, signal);
     expect(results.get(1)).to.nested.include({ kind: 'observed', 'observation.status': 'finished' });
     expect(results.get(2)).to.nested.include({ kind: 'unknown', 'error.code': 'condor-timeout' });
+  });
+
+  it('removes what was held as it was judged, and not what was released and held again meanwhile', async () => {
+    const [long, shortly] = [seconds() - 9e6, seconds() - 9];
+    const mark = { [marks.queue]: 'Q', JobStatus: held };
+    const missing = { ...mark, HoldReasonCode: 13, EnteredCurrentStatus: long };
+    const over = { ...mark, HoldReasonCode: 47 };
+    queue = [
+      ...[job(0, missing), job(1, missing), job(2, { ...missing, EnteredCurrentStatus: long + 1 })],
+      ...[
+        job(3, { ...over, EnteredCurrentStatus: shortly }),
+        job(4, { ...over, EnteredCurrentStatus: undefined }),
+      ],
+    ];
+    await look();
+    const judged = (which: number) =>
+      [
+        ...(acted[which] ?? '').matchAll(/ProcId >= (\d) && ProcId <= (\d)\D+EnteredCurrentStatus == (\d+)/g),
+      ].map(([, first, last, entered]) => [first, last, Number(entered)]);
+    expect([acted.length, judged(0), judged(1)]).to.deep.equal([
+      2,
+      [
+        ['0', '1', long],
+        ['2', '2', long + 1],
+      ],
+      [['3', '3', shortly]],
+    ]);
+    expect(acted[1]).to.contain('ProcId >= 4 && ProcId <= 4');
+  });
+
+  it('removes a job with what it was given up for: it was held for too long, or has ended', async () => {
+    const mark = { [marks.queue]: 'Q', JobStatus: held };
+    queue = [
+      job(0, { ...mark, HoldReasonCode: 13, EnteredCurrentStatus: seconds() - 9e6 }),
+      job(1, { ...mark, HoldReasonCode: 47 }),
+    ];
+    await look();
+    expect(reasons).to.deep.equal([
+      'held for too long: given up by thresher',
+      'held with a reason by which it has ended: given up by thresher',
+    ]);
   });
 
   it('keeps why it gave a job up, where no history tells what became of it', async () => {

@@ -9,8 +9,11 @@ export interface HoldRule {
   /** The rule counts only for these; a subcode that is missing is 0. */
   readonly subCodes?: readonly number[];
   readonly reason?: RegExp;
-  /** `wait`: until an operator or HTCondor releases it. A number: after these seconds. Absent: after `heldTimeout`. */
-  readonly after?: number | 'wait';
+  /**
+   * `wait`: until an operator or HTCondor releases it. 0: at once, where it says that the job has ended by itself, also at a CE. Absent: after
+   * `heldTimeout`.
+   */
+  readonly after?: 0 | 'wait';
   readonly status: Extract<FinalStatus, 'failed' | 'cancelled'>;
   readonly code: string;
 }
@@ -29,11 +32,29 @@ export const holdRules: readonly HoldRule[] = [
     code: 'htcondor-held',
   },
   {
-    seen: 'reason "Failed to start GAHP", "Job not found", "Job disappeared from remote schedd" or "Job removed from batch queue manually": the CE cannot be spoken to, or its job is gone',
-    reason:
-      /^(Failed to start GAHP\b|(Job not found|Job disappeared from remote schedd|Job removed from batch queue manually)$)/,
-    after: 0,
+    // HTCondor holds jobs that it takes up again, and their remote parts run on: once this is mended, a release continues them.
+    seen: 'reason "Failed to start GAHP": the access point cannot speak to the CE, where the job may run on',
+    reason: /^Failed to start GAHP\b/,
     status: 'cancelled',
+    code: 'htcondor-ce',
+  },
+  {
+    // A CE or batch system that lost its state for a while says so of all jobs at once: the wait keeps the factory from replacing them all.
+    seen: 'reason "Job not found", "Job disappeared from remote schedd" or "Job removed from batch queue manually": the CE no longer shows it; it may run on',
+    reason: /^(Job not found|Job disappeared from remote schedd|Job removed from batch queue manually)$/,
+    status: 'cancelled',
+    code: 'htcondor-ce',
+  },
+  {
+    seen: 'reason "ARC job failed" because it never began ("Job submission to ... failed", "Failed extracting LRMS ID")',
+    reason: /^ARC job failed: (Job submission to .* failed|Failed extracting LRMS ID)/s,
+    status: 'cancelled',
+    code: 'htcondor-ce',
+  },
+  {
+    seen: 'reason "ARC job failed" because its batch system no longer shows it ("Job missing from ...", "Job was lost"); it may run on',
+    reason: /^ARC job failed\b.*\bJob (missing from|was lost)\b/s,
+    status: 'failed',
     code: 'htcondor-ce',
   },
   {
@@ -49,12 +70,6 @@ export const holdRules: readonly HoldRule[] = [
     after: 0,
     status: 'failed',
     code: 'walltime',
-  },
-  {
-    seen: 'reason "ARC job failed" because it never began ("Job submission to ... failed", "Failed extracting LRMS ID")',
-    reason: /^ARC job failed: (Job submission to .* failed|Failed extracting LRMS ID)/s,
-    status: 'cancelled',
-    code: 'htcondor-ce',
   },
   {
     seen: 'reason "ARC job failed" by anything else, or "Job exit information ...": the CE no longer knows how it ended',

@@ -30,7 +30,10 @@ export interface JobState {
    * accepted, and not before: until then an operator may release it.
    */
   readonly verdict?: Observation;
-  /** So long it must have been held for that, s, by the schedd's own clock: ours may be ahead of it. */
+  /**
+   * So long it must have been held for that, s, by the schedd's own clock: ours may be ahead of it. Undefined where the reason of the hold says
+   * that it has ended.
+   */
   readonly heldFor?: number;
   /** The same for a job that is given up since it waited: so long it must have been idle, s. */
   readonly waitedFor?: number;
@@ -221,12 +224,12 @@ function judgeHold(ad: JobAd, observation: Observation, options: StateOptions, n
   if (rule === undefined || rule.after === 'wait') return { observation };
   const { after = options.heldTimeout, status, code } = rule;
   // The start of the hold is unknown: thresher gives up the worker only if waiting would not help.
-  if (since === undefined && after > 0) return { observation };
+  if (since === undefined && rule.after === undefined) return { observation };
   const at = (since ?? now) + after * 1000;
   if (now < at) return { observation };
   const message = heldText(ad);
   const verdict: Observation = { ...observation, status, endTime: now, error: { code, message } };
-  return { observation, verdict, heldFor: after };
+  return { observation, verdict, ...(rule.after === undefined && { heldFor: after }) };
 }
 
 /** A job that started counts from its return to the queue, and one of a grid universe is idle while it waits in the queue of its CE. */
@@ -259,6 +262,8 @@ function heldText({
 
 /** The reason with which thresher removes a job that was held for too long. */
 export const givenUpReason = 'held for too long: given up by thresher';
+/** The reason with which thresher removes a job whose hold says that it has ended. */
+export const endedReason = 'held with a reason by which it has ended: given up by thresher';
 
 const waitedText = (limit: number | string) => `queueTimeLimit of ${limit} s is over`;
 
@@ -268,7 +273,8 @@ const waitedPattern = /queueTimeLimit of (\d+) s is over: given up by thresher/;
 
 /** The reason with which thresher itself removed a job to give it up. Undefined for a job that was removed for any other reason. */
 export function givenUpBecause({ RemoveReason = '' }: JobAd): string | undefined {
-  return RemoveReason.includes(givenUpReason) ? givenUpReason : waitedPattern.exec(RemoveReason)?.[0];
+  const held = [givenUpReason, endedReason].find((reason) => RemoveReason.includes(reason));
+  return held ?? waitedPattern.exec(RemoveReason)?.[0];
 }
 
 interface Fate {

@@ -65,7 +65,7 @@ export class Submission {
     const { config, schedd, signal } = this.#parts;
     try {
       // What another queue takes is lost when its own is back.
-      await schedd.jobQueue.require(undefined, signal);
+      await schedd.jobQueue.requireNow(signal);
     } catch (error) {
       this.#reject(due, toReason(error));
       return this.#outcomes;

@@ -122,7 +122,7 @@ describe('c13: tokens of computing elements', () => {
     const texts = new SubmitTexts(absolute, context);
     const endpoints: string[] = [];
     const schedd = {
-      jobQueue: { require: async () => undefined },
+      jobQueue: { requireNow: async () => undefined },
       submissionHost: 'S',
       fenced: new Map(),
       refused: new Map(),

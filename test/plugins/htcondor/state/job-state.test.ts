@@ -3,10 +3,13 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { applyEvent, isBehindEnd } from '../../../../src/plugins/htcondor/state/events.ts';
 import {
+  endedReason,
+  givenUpBecause,
   givenUpReason,
   stateOf,
   type StateOptions,
 } from '../../../../src/plugins/htcondor/state/job-state.ts';
+import { holdRules } from '../../../../src/plugins/htcondor/state/hold-rules.ts';
 import { observationChange } from '../../../../src/agents/ledger/outcomes.ts';
 import { isoSeconds } from '../../../../src/util/clock.ts';
 import { jobOf } from '../../../../src/plugins/htcondor/marks.ts';
@@ -144,18 +147,21 @@ describe('what a job of HTCondor means', () => {
       );
     });
 
-  it('hole 5: is given up with the reason of its hold once its removed job has left the queue', () => {
-    const ad: JobAd = {
-      JobStatus: 3,
-      LastJobStatus: 5,
-      RemoveReason: `${givenUpReason} (by user pilot)`,
-      LastHoldReason: 'The job exceeded allowed job duration of 1:00',
-      LastHoldReasonCode: 46,
-    };
-    expect(seen(ad, { queued: true })).to.equal('submitted removing');
-    expect(seen(ad)).to.equal('failed removed walltime');
-    expect(stateOf(1, ad, now, options)?.observation.error?.message).to.include('allowed job duration');
-  });
+  // A thresher of before removed all of them as held for too long.
+  for (const because of [givenUpReason, endedReason])
+    it(`hole 5: is given up with the reason of its hold once its removed job has left the queue (${because})`, () => {
+      const ad: JobAd = {
+        JobStatus: 3,
+        LastJobStatus: 5,
+        RemoveReason: `${because} (by user pilot)`,
+        LastHoldReason: 'The job exceeded allowed job duration of 1:00',
+        LastHoldReasonCode: 46,
+      };
+      expect(givenUpBecause(ad)).to.equal(because);
+      expect(seen(ad, { queued: true })).to.equal('submitted removing');
+      expect(seen(ad)).to.equal('failed removed walltime');
+      expect(stateOf(1, ad, now, options)?.observation.error?.message).to.include('allowed job duration');
+    });
 
   it('never is a success after a removal or a signal', () => {
     const number = fc.option(fc.integer({ min: 0, max: 8 }), { nil: undefined });
@@ -244,8 +250,13 @@ describe('what a job of HTCondor means', () => {
     ['since nobody knows when', {}, undefined],
     ['while its input is spooled', { EnteredCurrentStatus: s - 99_999, HoldReasonCode: 16 }, undefined],
     [
+      'because the CE lost it, at first',
+      { EnteredCurrentStatus: s - 9, HoldReason: 'Job not found' },
+      undefined,
+    ],
+    [
       'because the CE lost it',
-      { EnteredCurrentStatus: s, HoldReason: 'Job not found' },
+      { EnteredCurrentStatus: s - 3600, HoldReason: 'Job not found' },
       'cancelled htcondor-ce',
     ],
     ['for its wall time', { EnteredCurrentStatus: s, HoldReasonCode: 47 }, 'failed walltime'],
@@ -278,15 +289,20 @@ describe('what a job of HTCondor means', () => {
       const { verdict } = state ?? {};
       expect(verdict && `${verdict.status} ${verdict.error?.code ?? ''}`).to.equal(expected);
       const waits = 'EnteredCurrentStatus' in ad && ad.EnteredCurrentStatus === s - 3600;
-      expect(state?.heldFor).to.equal(verdict && (waits ? 3600 : 0));
+      expect(state?.heldFor).to.equal(verdict && (waits ? 3600 : undefined));
     });
   }
 
   // Words of HTCondor's grid manager, with code 0, or those that a CE passes on.
   for (const [reason, expected, heldTimeout = 0] of [
-    ['Job disappeared from remote schedd', 'cancelled htcondor-ce'],
-    ['Job removed from batch queue manually', 'cancelled htcondor-ce'],
-    ['Failed to start GAHP: Agent pid 4711\\nHost key verification failed.', 'cancelled htcondor-ce'],
+    ['Job not found', 'cancelled htcondor-ce', 3600],
+    ['Job disappeared from remote schedd', 'cancelled htcondor-ce', 3600],
+    ['Job removed from batch queue manually', 'cancelled htcondor-ce', 3600],
+    ['Failed to start GAHP', 'cancelled htcondor-ce', 3600],
+    [
+      'Failed to start GAHP: Agent pid 4711\\nHost key verification failed.',
+      ...(['cancelled htcondor-ce', 3600] as const),
+    ],
     ['ARC job failed: LRMS error: (271) job killed: vmem', 'failed htcondor-memory'],
     ['ARC job failed: LRMS error: (-1) Job probably exceeded memory limit', 'failed htcondor-memory'],
     ['ARC job failed: LRMS error: (271) job killed: wall', 'failed walltime'],
@@ -295,6 +311,9 @@ describe('what a job of HTCondor means', () => {
     ['ARC job failed for unknown reason', 'failed htcondor-ce'],
     ['Job exit information is missing State element', 'failed htcondor-ce'],
     ['ARC job failed: Job submission to LRMS failed', 'cancelled htcondor-ce', 3600],
+    ['ARC job failed: Job submission to LRMS failed: no such memory', 'cancelled htcondor-ce', 3600],
+    ['ARC job failed: LRMS error: (-1) Job missing from SLURM', 'failed htcondor-ce', 3600],
+    ['ARC job failed: LRMS error: (-1) Job was lost with unknown exit code', 'failed htcondor-ce', 3600],
     ['Failed to provide GAHP with token', 'cancelled htcondor-credential', 3600],
     ['Failed to initialize GAHP', 'cancelled htcondor-credential', 3600],
     [
@@ -326,6 +345,75 @@ describe('what a job of HTCondor means', () => {
       expect(verdictAt(3599) === undefined).to.equal(heldTimeout > 0);
     });
   }
+
+  /** What says that a job has ended by itself, and not that HTCondor or a CE no longer knows of it. */
+  const saysEnd = ({ HoldReason = '', HoldReasonCode = 0, HoldReasonSubCode = 0 }: JobAd) =>
+    /^ARC job failed\b(?!.*(submission to|LRMS ID|missing from|was lost))|^Job exit information /.test(
+      HoldReason,
+    ) ||
+    [33, 34, 46, 47].includes(HoldReasonCode) ||
+    (HoldReasonCode === 21 && [102, 104].includes(HoldReasonSubCode));
+
+  it('held is never given up before heldTimeout where nothing says that it has ended by itself', () => {
+    const words = [
+      ...['', 'Failed to start GAHP', 'Failed to start GAHP: Agent pid 4711', 'Failed to initialize GAHP'],
+      ...[
+        'Failed to start gridmanager',
+        'Failed to provide GAHP with token',
+        'Unspecified gridmanager error',
+      ],
+      ...['Job not found', 'Job disappeared from remote schedd', 'Job removed from batch queue manually'],
+      ...['Error connecting to schedd ce', 'Error locating schedd ce', 'Remote schedd returned', 'Forbidden'],
+      ...['held remotely with no hold reason', 'Attempts to submit failed', 'submission command failed'],
+      ...['ARC_JOB_NEW timed out', 'ARC_JOB_KILL timed out', 'Job could not be cleaned'],
+      ...['Proxy expired', 'ARC job has no credentials', 'Failed to find valid session directory'],
+      ...[
+        'ARC job failed: Job submission to PBS failed: wall time',
+        'ARC job failed: Failed extracting LRMS ID',
+      ],
+      ...[
+        'ARC job failed: LRMS error: (-1) Job missing from PBS: memory',
+        'ARC job failed for unknown reason',
+      ],
+      ...[
+        'ARC job failed: LRMS error: (-1) Job was lost',
+        'ARC job failed: LRMS error: (271) job killed: wall',
+      ],
+      ...['Job exit information is missing State element', 'Job exit information invalid', 'via condor_hold'],
+    ];
+    const number = (max: number) => fc.option(fc.integer({ min: 0, max }), { nil: undefined });
+    const holds = fc.record({
+      HoldReason: fc.oneof(fc.constantFrom(...words), fc.string()),
+      HoldReasonCode: fc.oneof(fc.constant(0), number(60)),
+      HoldReasonSubCode: fc.oneof(fc.constantFrom(0, 102, 104), number(300)),
+    });
+    const verdictAt = (hold: object, age: number) =>
+      stateOf(1, { JobStatus: 5, EnteredCurrentStatus: s - age, ...hold }, now, options)?.verdict;
+    fc.assert(
+      fc.property(holds, fc.integer({ min: 0, max: 3599 }), (hold, age) => {
+        const ad = hold as JobAd;
+        return saysEnd(ad) || verdictAt(ad, age) === undefined;
+      }),
+      { numRuns: 2000 },
+    );
+    const open = words.filter((HoldReason) => !saysEnd({ HoldReason }));
+    expect(open.filter((HoldReason) => verdictAt({ HoldReason, HoldReasonCode: 0 }, 0))).to.deep.equal([]);
+    expect(open.filter((HoldReason) => !verdictAt({ HoldReason, HoldReasonCode: 0 }, 3600))).to.deep.equal(
+      [],
+    );
+  });
+
+  it('held is given up at once by rows alone that say that it has ended', () => {
+    for (const { after, codes, subCodes, reason, seen: what } of holdRules) {
+      if (after !== 0) continue;
+      if (codes === undefined)
+        expect(reason?.source, what).to.match(/^\^\(?(ARC job failed|Job exit information)/);
+      for (const HoldReasonCode of codes ?? [])
+        for (const HoldReasonSubCode of subCodes ?? [0])
+          if (HoldReasonCode !== 21 || HoldReasonSubCode !== 0)
+            expect(saysEnd({ HoldReasonCode, HoldReasonSubCode }), what).to.equal(true);
+    }
+  });
 
   it('held by the rule of a CE that refuses it is given up as refused by the CE', () => {
     const HoldReason =

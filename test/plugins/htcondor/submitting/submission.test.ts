@@ -32,7 +32,7 @@ describe('hole 1: a submission that fails', () => {
         });
     };
     const schedd = {
-      jobQueue: { require: async () => undefined },
+      jobQueue: { requireNow: async () => undefined },
       submissionHost: 'S',
       fenced: new Map(),
       refused: new Map(),
