@@ -90,7 +90,8 @@ describe('a queue of HTCondor with the options of CRIC', () => {
     const entry = { ...entries[name], harvester: 'thresher-test', ...changes };
     const verdict = (await judgeWithCric(directory, { [name]: queue }, { [name]: entry }))[name];
     if (verdict?.config === undefined) throw new Error(JSON.stringify(verdict?.problems));
-    expect(verdict.problems).to.deep.equal([]);
+    // A worker has the whole slot, where Harvester's self queue of ucore has one core.
+    expect(verdict.problems.filter(({ pointer }) => pointer !== `/${name}/runMode`)).to.deep.equal([]);
     return verdict.config;
   }
 

@@ -341,7 +341,7 @@ describe('the life of a HTCJob', () => {
       expect(await other.workers()).to.deep.equal([]);
       const reasons = (await other.queue('Q')).reasons.map(({ code }) => code);
       expect(reasons).to.include('htcjob-lease');
-      await jobs.create('stays', `while ! [ -e ${site.path('go')} ]; do sleep 0.2; done`);
+      await jobs.create('stays', `while ! [ -e ${site.path('stays-on')} ]; do sleep 0.2; done`);
       await jobs.until('stays', 'is active', ({ active }) => active === 1);
       daemon.process.kill('SIGKILL');
       await daemon.ended;
@@ -350,7 +350,7 @@ describe('the life of a HTCJob', () => {
       expect(await other.workers()).to.have.length(1);
       // What the first one has claimed stays with it, though the second one holds the Lease.
       daemon = site.start();
-      writeFileSync(site.path('go'), '');
+      writeFileSync(site.path('stays-on'), '');
       expect(await jobs.until('stays', 'has ended', isOver)).to.include({ succeeded: 1 });
       await jobs.delete('two');
       await jobs.untilGone('two');
