@@ -2,7 +2,7 @@ import type { Desk, Log } from '../../plugins/contracts/index.ts';
 import type { Clock } from '../../util/clock.ts';
 import { withDeadline } from '../../util/deadline.ts';
 import { oneLine } from '../../util/one-line.ts';
-import { fromOutside } from '../../util/own-secrets.ts';
+import { endFromOutside } from '../../util/own-secrets.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Judgement } from './judge.ts';
@@ -25,10 +25,10 @@ export interface Hearer {
 
 /** Lines that are shown, and characters of them. Kubernetes shows 2048 bytes of a container's log (`FallbackToLogsOnError`). */
 const most = { lines: 10, characters: 1000 };
-/** So much of the end is looked at for secrets: one that begins before the lines that are shown, such as a key of many lines, is seen whole. */
-const lookedAt = { lines: 60, characters: 2000 };
-/** Bytes of the end of a log that are kept while it is read. */
-const keptBytes = 4 * lookedAt.characters;
+/** Lines of the end that are looked at for secrets: one that begins before those that are shown, such as a key of many lines, is seen whole. */
+const lookedAt = 400;
+/** Bytes of the end of a log that are kept while it is read: more than `endFromOutside` looks at. */
+const keptBytes = 32_000;
 /** How long a log may take, ms: the status with the end of the job waits for it. */
 const patience = 5000;
 /** Logs that are read per second, and at once: each may cost two questions to the schedd, and a thousand HTCJobs may fail together. */
@@ -101,7 +101,7 @@ export class LastWordsReader {
 
   /** Empty where it wrote nothing. */
   async #endOf(workerId: number, stream: LastWords['stream'], signal: AbortSignal): Promise<string> {
-    const request = { stream, follow: false, tail: lookedAt.lines };
+    const request = { stream, follow: false, tail: lookedAt };
     let bytes = Buffer.alloc(0);
     for await (const piece of await this.#parts.desk.logs(workerId, request, signal)) {
       signal.throwIfAborted();
@@ -115,11 +115,11 @@ export class LastWordsReader {
 function shown(text: string): string {
   const lines = text.trimEnd().split('\n');
   const plain = lines.map((line) => oneLine(line).trimEnd()).join('\n');
-  // Secrets are looked for before the cut: a piece of one may be too short to be known.
-  const masked = fromOutside(plain.slice(-lookedAt.characters));
-  const last = masked.split('\n').slice(-most.lines).join('\n').trimStart();
+  // Secrets are looked for before the cut: of a piece of one nothing may tell what it is.
+  const last = endFromOutside(plain, keptBytes).split('\n').slice(-most.lines).join('\n').trimStart();
   if (last.length <= most.characters) return last.toWellFormed();
   const end = last.slice(-most.characters);
   const line = end.indexOf('\n');
-  return `...${line < 0 ? end : end.slice(line)}`.toWellFormed();
+  // A line that is longer than all that is shown begins behind the word in which it is cut.
+  return `...${line < 0 ? end.replace(/^\S*/, '') : end.slice(line)}`.toWellFormed();
 }
