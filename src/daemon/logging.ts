@@ -1,5 +1,5 @@
 import { beginningOfOwn } from '../util/beginning.ts';
-import { holdsOwn, jsonWithoutOwn, withoutOwn } from '../util/own-secrets.ts';
+import { jsonWithoutOwn, withoutOwn } from '../util/own-secrets.ts';
 import { fstatSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import winston from 'winston';
@@ -126,7 +126,7 @@ function lineFormat(format: LogFormat) {
 /** For lines that another format has made. They stay JSON: a secret may stand where a number does. */
 const withoutOwnSecrets = winston.format((info) => {
   const line = info[Symbol.for('message')];
-  if (typeof line !== 'string' || !holdsOwn(line)) return info;
+  if (typeof line !== 'string' || withoutOwn(line) === line) return info;
   return { ...info, [Symbol.for('message')]: jsonWithoutOwn(JSON.parse(line)) };
 });
 

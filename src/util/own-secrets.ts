@@ -116,13 +116,14 @@ class Alike {
         from: Math.min(...all.map(({ from }) => from)),
         to: Math.max(...all.map(({ to }) => to)),
         isEnd: all.some(({ isEnd }) => isEnd),
+        begins: all.some(({ begins }) => begins),
       },
     ];
   }
 
   /** The one of which most follows. Those that part only behind the end of a line are told apart there. */
   #most(text: string, found: number, last: number): Match {
-    let most: Match = { from: found, to: found, isEnd: false };
+    let most: Match = { from: found, to: found, isEnd: false, begins: false };
     for (let there: Part = { form: text, at: found }; ;) {
       const [part, match] = nearest(this.#parts, there, byRest)
         .map((part) => [part, matchOf(text, found, part, last)] as const)
@@ -136,8 +137,8 @@ class Alike {
   }
 }
 
-/** Parts of `partLength` characters of all forms, by their text. */
-const parts = new Map<string, Alike>();
+/** Parts of `partLength` characters of all forms, by their text: of tokens, and of other secrets. */
+const parts = { issued: new Map<string, Alike>(), own: new Map<string, Alike>() };
 /** Characters of the longest form that there was. */
 let longestForm = 0;
 /** By `mark`: whether such a part may begin like this. Most of what is looked at does not. */
@@ -169,33 +170,40 @@ function mark(text: string, at: number): number {
 /** How much of a form is looked for: nothing, its beginning and its end, or all of its parts. */
 type Extent = 'none' | 'ends' | 'all';
 /** By form: by how many secrets of how many places it is held, and how far. One token may be that of two logins. */
-const holders = new Map<string, Readonly<Record<Extent, number>>>();
+const holders = new Map<string, Readonly<Record<Extent, number>> & { readonly among: Map<string, Alike> }>();
 
 function extentOf(form: string): Extent {
   const { ends = 0, all = 0 } = holders.get(form) ?? {};
   return all > 0 ? 'all' : ends > 0 ? 'ends' : 'none';
 }
 
+/**
+ * A token. Its issuer chose what stands in it, perhaps names of queues: a text that has a piece of it without the beginning, which no name has,
+ * is no sign of a server that sends back how it was asked.
+ */
+const issued = /^eyJ|^[\w-]+\.[\w-]+\.[\w-]*$/;
+
 /** One that holds a form holds it further or less far from now on. With the last that does, it is forgotten. */
-function hold(form: string, was: Extent, is: Extent): void {
+function hold(form: string, was: Extent, is: Extent, isIssued: boolean): void {
   const before = extentOf(form);
-  const counts = { none: 0, ends: 0, all: 0, ...holders.get(form) };
-  counts[was]--;
-  counts[is]++;
-  if (counts.ends + counts.all > 0) holders.set(form, counts);
+  const among = isIssued ? parts.issued : parts.own;
+  const held = { none: 0, ends: 0, all: 0, among, ...holders.get(form) };
+  held[was]--;
+  held[is]++;
+  if (held.ends + held.all > 0) holders.set(form, held);
   else holders.delete(form);
   const after = extentOf(form);
   if (after === before) return;
   changes++;
   for (const [part, at] of partsTo(form, before)) {
-    const alike = parts.get(part);
+    const alike = held.among.get(part);
     alike?.delete({ form, at });
-    if (alike?.size === 0) parts.delete(part);
+    if (alike?.size === 0) held.among.delete(part);
   }
   for (const [part, at] of partsTo(form, after)) {
-    const alike = parts.get(part) ?? new Alike();
+    const alike = held.among.get(part) ?? new Alike();
     alike.add({ form, at });
-    parts.set(part, alike);
+    held.among.set(part, alike);
     begins[mark(form, at)] = 1;
   }
   longestForm = Math.max(longestForm, form.length);
@@ -232,7 +240,7 @@ export function rememberSecret(value: string, place?: string): void {
   places.set(place ?? secret, now);
   for (const one of new Set([...before, forms])) {
     const [was, is] = [extentIn(before, one), extentIn(now, one)];
-    if (was !== is) for (const form of one) hold(form, was, is);
+    if (was !== is) for (const form of one) hold(form, was, is, issued.test(one[0] ?? ''));
   }
 }
 
@@ -485,9 +493,12 @@ function saysItself(value: object): value is { toJSON(): unknown } {
   return 'toJSON' in value && typeof value.toJSON === 'function';
 }
 
-/** Whether a text has a secret of this process in it, whole or cut. */
+/**
+ * Whether a text has a secret of this process in it, whole or cut, and so is none that a name or value is taken from. Of a token no piece without
+ * its beginning counts (see `issued`), which `withoutOwn` hides.
+ */
 export function holdsOwn(text: string): boolean {
-  return withoutOwn(text) !== text;
+  return hitsIn(text, [parts.own]).length > 0 || hitsIn(text, [parts.issued]).some(({ begins }) => begins);
 }
 
 /**
@@ -497,7 +508,11 @@ export function holdsOwn(text: string): boolean {
 export function jsonWithoutOwn(value: unknown, indent?: number): string {
   const shown = (_key: string, inner: unknown) => {
     if (typeof inner === 'string') return withoutOwn(inner);
-    if (typeof inner === 'number') return holdsOwn(String(inner)) ? withoutOwn(String(inner)) : inner;
+    if (typeof inner === 'number') {
+      const digits = String(inner);
+      const shown = withoutOwn(digits);
+      return shown === digits ? inner : shown;
+    }
     if (!isObject(inner)) return inner;
     return Object.fromEntries(Object.entries(inner).map(([key, one]) => [withoutOwn(key), one]));
   };
@@ -516,7 +531,22 @@ const ofWord = /[\w.~+/%-]/;
 
 /** A text without the secrets of this process. */
 export function withoutOwn(text: string): string {
-  const hits: (readonly [from: number, to: number])[] = [];
+  const hits = hitsIn(text, Object.values(parts));
+  if (hits.length === 0) return text;
+  const pieces: string[] = [];
+  let from = 0;
+  for (const { from: start, to } of hits.sort((one, other) => one.from - other.from)) {
+    if (start >= from) pieces.push(text.slice(from, start), hidden);
+    from = Math.max(from, to);
+  }
+  return [...pieces, text.slice(from)].join('');
+}
+
+type Hit = Omit<Match, 'isEnd'>;
+
+/** Where secrets of this process stand in a text, each with the rest of its word. @param among of `parts` */
+function hitsIn(text: string, among: readonly ReadonlyMap<string, Alike>[]): Hit[] {
+  const hits: Hit[] = [];
   // Another secret may begin where one ends, in the same word.
   let wordEnd = 0;
   const endOfWord = (at: number) => {
@@ -528,36 +558,32 @@ export function withoutOwn(text: string): string {
   for (const form of shortForms) {
     wordEnd = 0;
     for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
-      hits.push([at, endOfWord(at + form.length)]);
+      hits.push({ from: at, to: endOfWord(at + form.length), begins: true });
   }
   wordEnd = 0;
-  if (parts.size > 0)
+  if (among.some(({ size }) => size > 0))
     for (let at = 0, last = 0; at + partLength <= text.length;) {
-      const found = begins[mark(text, at)] === 1 ? parts.get(text.slice(at, at + partLength)) : undefined;
-      const matches = found?.matches(text, at, last) ?? [];
+      const part = begins[mark(text, at)] === 1 ? text.slice(at, at + partLength) : '';
+      const matches = part === '' ? [] : among.flatMap((one) => one.get(part)?.matches(text, at, last) ?? []);
       const telltale = matches.filter(({ from, to }) => to - from >= telling);
       if (telltale.length === 0) at++;
       else {
         at = Math.max(...telltale.map(({ to }) => to));
-        hits.push([beginOf(text, telltale, last), endOfWord(at)]);
+        const begins = telltale.some((match) => match.begins);
+        hits.push({ from: beginOf(text, telltale, last), to: endOfWord(at), begins });
         last = at;
       }
     }
-  if (hits.length === 0) return text;
-  const pieces: string[] = [];
-  let from = 0;
-  for (const [start, end] of hits.sort(([one], [other]) => one - other)) {
-    if (start >= from) pieces.push(text.slice(from, start), hidden);
-    from = Math.max(from, end);
-  }
-  return [...pieces, text.slice(from)].join('');
+  return hits;
 }
 
 interface Match {
   readonly from: number;
   readonly to: number;
-  /** It lacks the beginning of the secret. */
+  /** It lacks the beginning of the secret, or of one of those that it may be. */
   readonly isEnd: boolean;
+  /** It has the beginning of one. */
+  readonly begins: boolean;
 }
 
 interface FormMatch extends Match {
@@ -576,7 +602,7 @@ function matchOf(text: string, found: number, { form, at }: Part, last: number):
     if (next === to || !text.startsWith(form.slice(known, known + behindGap), next)) break;
     to = next;
   }
-  return { from, to, isEnd: left > 0, known };
+  return { from, to, isEnd: left > 0, begins: left === 0, known };
 }
 
 /**

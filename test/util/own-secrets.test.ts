@@ -10,6 +10,7 @@ import {
   endFromOutside,
   factsFromOutside,
   fromOutside,
+  holdsOwn,
   jsonWithoutOwn,
   rememberArguments,
   rememberEnvironment,
@@ -608,4 +609,36 @@ describe('the tokens of one issuer', () => {
           expect(withoutOwn(`got "${text}"`), text).to.equal('got "(hidden)"');
         }
   });
+
+  it('are hidden in any piece, but a sign of who sends them back only with their beginning: their issuer may spell names in them', () => {
+    const names = ['ANALY_SITE_XROOTD', 'CERN-PROD_UCORE_2', 'alice-job-0f3a9c27d1'];
+    // A long secret is known by its parts at each 32nd character.
+    const spelled = names.map((name) => name.padEnd(32, '-abcdefghijklmnopq')).join('');
+    const tokens = Array.from({ length: 40 }, () => {
+      const beginning = `${head}.${randomBytes(90).toString('base64url')}`.slice(0, 95);
+      return `${beginning}.${spelled}${randomBytes(90).toString('base64url')}`;
+    });
+    const isSign = (text: string) => [withoutOwn(text) === text, holdsOwn(text)];
+    for (const [index, token] of tokens.entries()) {
+      rememberSecret(token, `hostile ${index}`);
+      for (const name of names) expect(isSign(`${name} x`), name).to.deep.equal([false, false]);
+      // Of the others so many that all their sorted ones are walked through.
+      if (index % 13 !== 0) continue;
+      for (const form of [token, ...[0, 1, 2].map((before) => inBytes(token, before))]) {
+        for (let at = 16; at + 48 <= form.length; at += 5)
+          expect(isSign(form.slice(at, at + 48)), form.slice(at)).to.deep.equal([false, false]);
+        for (const length of [16, 40, form.length])
+          expect(isSign(`QUEUE-${form.slice(0, length)}`), form).to.deep.equal([false, true]);
+      }
+    }
+    const password = 'Zq7Hunter-ANALY_SITE_XROOTD-9xKw2';
+    rememberSecret(password);
+    expect(isSign('x-ANALY_SITE_XROOTD-9xKw2')).to.deep.equal([false, true]);
+  });
 });
+
+/** As base64 has it behind so many other bytes, as far as its characters are its own. */
+function inBytes(secret: string, before: number): string {
+  const all = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]).toString('base64url');
+  return all.slice(Math.ceil((before * 8) / 6), Math.floor(((before + secret.length) * 8) / 6));
+}

@@ -1,12 +1,17 @@
 import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
+import { CacheReader } from '../../../src/config/cric/cache-reader.ts';
 import { readEntryLines } from '../../../src/config/cric/entry-lines.ts';
 import type { Asked, Taken } from '../../../src/daemon/cacher/forms.ts';
 import { judgeFile } from '../../../src/daemon/cacher/judging.ts';
 import { cricWords } from '../../../src/config/cric/fields.ts';
-import { rememberUrl } from '../../../src/util/own-secrets.ts';
+import { rememberSecret, rememberUrl, withoutOwn } from '../../../src/util/own-secrets.ts';
 import { ThresherError } from '../../../src/worker/errors.ts';
+import { files } from '../../support/operator-files.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
 
 const asked = (use: Asked['use'], anything = false, names: readonly string[] = []): Asked => ({
   use,
@@ -230,5 +235,32 @@ describe('a fetched file', () => {
     const other = await judged({ A: { ...entry, text: `x ${name}` } });
     expect(Buffer.from(other.kept).toString()).not.to.include(name);
     expect(other.leftOut).to.deep.equal(['A (of it only values with a login of ours)']);
+  });
+
+  it('keeps the queues whose names an issuer spelled in a token, and so does who reads it', async () => {
+    const names = ['ANALY_SITE_XROOTD', 'CERN-PROD_UCORE_2'];
+    const parts = names.map((name) => name.padEnd(32, '-'));
+    const token = `eyJhbGciOiJub25lIn0.e30${'A'.repeat(40)}.${parts.join('')}`;
+    for (let from = 0; from < 32; from++)
+      rememberSecret(token.replace('AAAA.', `${'A'.repeat(from)}.`), `${from}`);
+    for (const name of names) expect(withoutOwn(name)).to.equal('(hidden)');
+    const value = Object.fromEntries(names.map((name) => [name, { status: 'online', nickname: name }]));
+    const { kept, leftOut } = await judgeFile(json(value), asked('queue-data'));
+    expect(leftOut).to.deep.equal([]);
+    const directory = join(temporaryDirectory(), 'cache');
+    const items = (['queue-data', 'queue-file'] as const).map((use) => {
+      const from = { kind: 'web', url: 'http://h/' } as const;
+      return { key: use, subKey: '', use, from, shown: 'http://h/' };
+    });
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, 'queue-data'), kept);
+    writeFileSync(join(directory, 'queue-file'), json(value));
+    const reader = new CacheReader({ directory, items, harvesterId: 'us', files });
+    const { queueFile } = await reader.queueFile();
+    expect(queueFile?.value).to.deep.equal(value);
+    expect(queueFile?.problems).to.deep.equal([]);
+    const { queueData, problems } = await reader.queueData(new Set(names.slice(0, 1)));
+    expect([...(queueData?.entries ?? [])].map(([name]) => name)).to.deep.equal(names.slice(0, 1));
+    expect(problems).to.deep.equal([]);
   });
 });
