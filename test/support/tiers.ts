@@ -32,6 +32,7 @@ const promises: readonly string[] = [
   'test/plugins/local/{processes,snapshots,wall-time}.test.ts',
   'test/sources/htcjob/{job-output,job-run,send-event}.test.ts',
   'test/sources/interlink/pod/run{,-apptainer,-around}.test.ts',
+  'test/support/slow-disk.test.ts',
   'test/store/{load,news,origins,payloads,queues,requests,retention,source-memory,worker-counts,workers}.test.ts',
 ];
 
