@@ -1,6 +1,8 @@
-/** What templates/kubernetes/thresher says, held against check-config, the rights in rbac.yaml and a real API server. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** What templates/kubernetes/{thresher,harvester-chart} says, held against check-config, the rights in rbac.yaml and a real API server. */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { recipeIn } from '../env/kubernetes/thresher-image.ts';
@@ -155,5 +157,123 @@ describe('the manifests of thresher', () => {
     }
     // The probe of readiness calls it.
     expect(packages).to.include('curl');
+  });
+
+  describe("of PanDA's chart, with thresher in place of Harvester", () => {
+    const labels = { 'app.kubernetes.io/name': 'harvester' };
+    /** What matters here of the StatefulSet in helm/harvester of panda-k8s, as Helm makes it. */
+    const chart = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'panda-harvester', labels },
+      spec: {
+        replicas: 1,
+        serviceName: 'panda-harvester',
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: {
+            hostname: 'panda',
+            containers: [
+              {
+                name: 'harvester',
+                image: 'ghcr.io/hsf/harvester:v0.6.5',
+                livenessProbe: {
+                  exec: { command: ['cat', '/var/log/panda/harvester_healthy'] },
+                  initialDelaySeconds: 1800,
+                  periodSeconds: 600,
+                },
+                command: ['/bin/sh', '-c'],
+                args: ['runuser -u atlpan -g zp -- run-harvester-services; sleep infinity & wait'],
+                ports: [{ name: 'http', containerPort: 8080 }],
+                volumeMounts: [{ name: 'temp', mountPath: '/tmp' }],
+              },
+            ],
+            volumes: [{ name: 'temp', emptyDir: {} }],
+          },
+        },
+      },
+    };
+
+    interface Container {
+      readonly args: readonly string[];
+      readonly livenessProbe: object;
+      readonly volumeMounts: readonly { readonly name: string }[];
+    }
+
+    async function patched(): Promise<{ objects: readonly KubeObject[]; container: Container }> {
+      const directory = join(temporaryDirectory(), 'chart');
+      cpSync(join(checkout, 'templates/kubernetes/harvester-chart'), directory, { recursive: true });
+      writeFileSync(join(directory, 'chart.yaml'), stringify(chart));
+      const objects = await tools.kustomize(directory);
+      const { spec } = objects.find(({ kind }) => kind === 'StatefulSet') as unknown as {
+        readonly spec: { readonly template: { readonly spec: { readonly containers: [Container] } } };
+      };
+      return { objects, container: spec.template.spec.containers[0] };
+    }
+
+    it('are taken by the API server: one container, a probe of the daemon, a volume for its state', async () => {
+      const { objects, container } = await patched();
+      for (const object of objects) await apply(plane.client, object, home.name);
+      expect(container.livenessProbe).to.have.keys(
+        ...['httpGet', 'initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'failureThreshold'],
+      );
+      expect(container.volumeMounts.map(({ name }) => name)).to.have.members([
+        ...['thresher', 'thresher-state', 'temp'],
+      ]);
+      expect(objects.map(({ kind }) => kind).sort()).to.deep.equal(['PersistentVolumeClaim', 'StatefulSet']);
+    });
+
+    /** The start of the container below a directory of the test's own, by its own user. @returns what it says, in lines */
+    async function started(services: string): Promise<readonly string[]> {
+      const root = join(temporaryDirectory(), 'root');
+      const write = (path: string, text: string) => {
+        mkdirSync(dirname(join(root, path)), { recursive: true });
+        writeFileSync(join(root, path), text, { mode: 0o755 });
+      };
+      const script = '#!/bin/bash\n';
+      for (const name of ['panda', 'harvester_wdirs', 'condor_logs']) write(`/var/log/${name}/x`, '');
+      write('/var/www/html/x', '');
+      write('/var/lib/thresher/x', '');
+      write('/opt/harvester/sandbox/init-harvester', `${script}echo init\n`);
+      write('/opt/harvester/sandbox/run-harvester-crons', `${script}true\n`);
+      write('/opt/harvester/sandbox/setup-harvester', 'export HARVESTER_ID=site-0\n');
+      write('/data/harvester/x', '');
+      write(
+        '/thresher/node_modules/.bin/thresher',
+        `${script}echo "thresher $* with $HARVESTER_ID of $PANDA_HOME"\n`,
+      );
+      write('/opt/harvester/etc/rc.d/init.d/panda_harvester-uwsgi', `${script}echo harvester runs\n`);
+      const below = (text: string) =>
+        text.replaceAll(/(?<![\w/.$}-])\/(opt|data|thresher|var)\//g, `${root}/$1/`);
+      write('/opt/harvester/etc/rc.d/init.d/run-harvester-services', script + below(services));
+      const [args = ''] = (await patched()).container.args;
+      const own = below(args)
+        .replace('chown atlpan:zp', 'chown root:root')
+        .replace('setpriv --reuid atlpan --regid zp --init-groups --', 'exec');
+      const ran = promisify(execFile)('bash', ['--norc', '-c', own.replace('exec exec', 'exec')], {
+        env: { PATH: process.env['PATH'], PANDA_HOME: '/opt/harvester' },
+      });
+      const { stdout, stderr } = await ran.catch((error: unknown) => error as Awaited<typeof ran>);
+      return (stdout + stderr).replaceAll(root, '').trim().split('\n');
+    }
+
+    it("start thresher where the image's own script starts Harvester, and else nothing", async () => {
+      const steps = [
+        'set -m',
+        '/data/harvester/init-harvester',
+        '/data/harvester/run-harvester-crons &',
+        'source /data/harvester/setup-harvester',
+      ];
+      // With blanks at the ends of lines, as the Dockerfile of Harvester writes them.
+      const services = (last: string) => `${[...steps, last].join(' \n')} \n `;
+      expect(
+        await started(services('/opt/harvester/etc/rc.d/init.d/panda_harvester-uwsgi start')),
+      ).to.deep.equal(['init', 'thresher run with site-0 of /opt/harvester']);
+      for (const other of ['exec panda_harvester-uwsgi restart', '/opt/harvester/bin/harvester'])
+        expect(await started(services(other))).to.deep.equal([
+          '/opt/harvester/etc/rc.d/init.d/run-harvester-services starts Harvester in another way than this patch knows',
+        ]);
+    });
   });
 });

@@ -55,7 +55,7 @@ export function parseHarvesterSettings(text: string, file: string, machine: Mach
 
   const places = new Map<string, Place>();
   const values: Record<string, Record<string, unknown>> = {};
-  for (const section of parsed.sections.values()) {
+  for (const section of [...parsed.sections.values(), ...broughtBy(override, parsed.sections)]) {
     const { name } = section;
     const schema = sectionSchema(name);
     const entries = entriesOf(section, file, override, machine);
@@ -268,10 +268,29 @@ function reportOverride(
 ): void {
   problems.push(...own);
   for (const name of sections.keys()) {
-    if (written.has(name)) continue;
+    if (written.has(name) || isOwn(name)) continue;
     const pointer = toPointer([name]);
     const message = `"${name}" has no effect: only sections that panda_harvester.cfg has are overridden; add [${name}] there`;
     const place = { file: located.file, pointer, line: located.lineOf(pointer) };
     problems.push({ ...place, severity: 'warning', code: 'unread-setting', message });
   }
+}
+
+/** A section of thresher that Harvester does not have. */
+function isOwn(name: string): boolean {
+  return sectionSchema(name) !== undefined && !harvesterSections.includes(name);
+}
+
+/** Sections of thresher's own that the override alone has: where Harvester's image brings the file, nobody can write them there. */
+function broughtBy(
+  override: Override | undefined,
+  written: ReadonlyMap<string, ConfigSection>,
+): readonly ConfigSection[] {
+  if (override === undefined) return [];
+  const names = [...override.sections.keys()].filter((name) => isOwn(name) && !written.has(name));
+  return names.map((name) => ({
+    name,
+    line: override.located.lineOf(toPointer([name])),
+    options: new Map(),
+  }));
 }

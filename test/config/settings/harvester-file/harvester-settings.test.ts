@@ -576,6 +576,19 @@ describe("Harvester's settings", () => {
       expect(problemsOf(text, env)).to.deep.equal([]);
     });
 
+    it("bring thresher's own sections that the settings do not have: Harvester's image may be where they are", () => {
+      override('{"log": {"level": "debug"}, "http": {"host": "0.0.0.0", "tokenFile": "$TOKEN"}}');
+      const all = { ...env, TOKEN: '/etc/token' };
+      const { values } = settingsOf(text, all);
+      expect(values.log.level).to.equal('debug');
+      expect(values.http).to.include({ host: '0.0.0.0', tokenFile: '/etc/token' });
+      const other = override('{\n"http": {\n"port": "high"}}');
+      expect(problemsOf(text, env)).to.deep.equal([
+        ['error', 'wrong-type', 3, '/http/port', 'port is "high"; it must be an integer'],
+      ]);
+      expect(read(text, env).problems.find(({ pointer }) => pointer === '/http/port')?.file).to.equal(other);
+    });
+
     it('take them only where PANDA_HOME says so', () => {
       override('{"master": {"harvester_id": "B"}}');
       expect(settingsOf(text).values.master.harvester_id).to.equal('A');
@@ -617,14 +630,14 @@ describe("Harvester's settings", () => {
         ['error', 'wrong-type', 2, '/submitter/sleepTime', 'sleepTime is true; it must be a number'],
       ],
       [
-        'with a section that the settings do not have',
-        '{\n"log": {"level": "debug"}}',
+        "with a section of Harvester's that the settings do not have",
+        '{\n"monitor": {"sleepTime": 5}}',
         [
           'warning',
           'unread-setting',
           2,
-          '/log',
-          '"log" has no effect: only sections that panda_harvester.cfg has are overridden; add [log] there',
+          '/monitor',
+          '"monitor" has no effect: only sections that panda_harvester.cfg has are overridden; add [monitor] there',
         ],
       ],
       [
