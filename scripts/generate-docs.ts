@@ -83,7 +83,7 @@ const harvesterFile: readonly string[] = [
   '  `${HOME}/state` only `HOME` counts, with a warning. A variable that is not set is an error if thresher reads the key.',
   '- `True`, `False` and digits have their types; `None` leaves a key unset. Several lines are a list, or JSON between brackets',
   '  or braces, in which a variable replaces each whole string that holds a `$`. `queueList` may be one line: `ALL`, or names.',
-  '- `$PANDA_HOME/etc/configmap/panda_harvester_configmap.json` overrides keys of the sections that the file has.',
+  '- `$PANDA_HOME/etc/configmap/panda_harvester_configmap.json` overrides keys of the sections that the file has, and brings sections of thresher alone, such as `http`, also where the file lacks them.',
   '- `qconf.configFile` counts from the directory of the file. If it is not there, thresher looks in `$PANDA_HOME/etc/panda` and',
   '  `/etc/panda`, with a notice. If Harvester would read another file than thresher, a warning names both.',
   "- A key that still has the `FIXME` of Harvester's template is an error if thresher reads it. Credential managers with one are left out, with one warning ([credentials.md](credentials.md#how-to-name-managers)).",
