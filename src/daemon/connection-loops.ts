@@ -1,5 +1,5 @@
 import { type Loop, Progress } from '../agents/loop.ts';
-import { MonitorAgent } from '../agents/observation/monitor-agent.ts';
+import { MonitorAgent, type MonitorOptions } from '../agents/observation/monitor-agent.ts';
 import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { ConnectedPlugins } from '../agents/queue-runtime.ts';
 import { ReconcilerAgent, type ReconcilerOptions } from '../agents/reconciling/reconciler-agent.ts';
@@ -15,16 +15,16 @@ export interface ConnectionLoops {
 /** Between a monitor's end and its next start when it did not fail, ms. */
 const monitorInterval = 1000;
 
-/** Makes the loops of a connection; they are not started yet. `homes` gives configurations of queues that lead to it. */
+/** Makes the loops of a connection; they are not started yet. */
 export function makeConnectionLoops(
   parts: LoopParts & { readonly writer: ObservationWriter },
   name: string,
   { connection, monitor, sweeper }: ConnectedPlugins,
-  homes: ReconcilerOptions['homes'],
+  { homes, isFollowed }: Pick<ReconcilerOptions, 'homes'> & Pick<MonitorOptions, 'isFollowed'>,
 ): ConnectionLoops {
   const { settings, context, writer, loops } = parts;
   const progress = new Progress(context.clock);
-  const options = { missingGrace: settings.monitor.missingGrace * 1000 };
+  const options = { missingGrace: settings.monitor.missingGrace * 1000, isFollowed };
   const agent = new MonitorAgent(monitor, connection, { ...contextFor(context), writer }, options);
   const reconciler = new ReconcilerAgent(sweeper, connection, contextFor(context, progress), {
     homes,

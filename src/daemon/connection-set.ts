@@ -38,7 +38,12 @@ export class ConnectionSet {
       const now = this.#made.get(name);
       const plugins = inUse.get(name);
       if (now !== undefined && plugins !== undefined && areSame(now.plugins, plugins)) continue;
-      const next = plugins && makeConnectionLoops(this.#parts, name, plugins, () => this.#homesOf(name));
+      const next =
+        plugins &&
+        makeConnectionLoops(this.#parts, name, plugins, {
+          homes: () => this.#homesOf(name),
+          isFollowed: (connection) => this.#made.has(connection),
+        });
       if (next === undefined || plugins === undefined) this.#made.delete(name);
       else this.#made.set(name, { ...next, plugins });
       loops.replace(`connection ${name}`, now?.all ?? [], next?.all ?? []);

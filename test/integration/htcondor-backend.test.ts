@@ -133,6 +133,40 @@ describe('jobs of HTCondor', () => {
     }
   });
 
+  it('hole 5: that HTCondor copied with their marks to pass them on say nothing of their workers: neither seen nor listed, and no end', async () => {
+    const worker = await submit(backend.submitter('exec sleep 1000'));
+    const copies = ['SubmitterGlobalJobId = "schedd#1.0#1"', 'RoutedFromJobId = "1.0"'].flatMap((made) => [
+      ...['executable = /bin/true', `+${made}`],
+      `+thresherFactory = ${classAdString(backend.space.factory)}`,
+      `+harvesterWorkerID = "${worker.workerId}"`,
+      `+thresherQueue = ${classAdString(worker.queue)}`,
+      `+thresherIdentity = ${classAdString(identityText(worker))}`,
+      'queue',
+    ]);
+    const client = clientOf(pool, 'local');
+    await client.submit(copies.join('\n'), {}, signal);
+    const those = `thresherFactory =?= ${classAdString(backend.space.factory)}`;
+    const known = monitor();
+    const seen = follow(known);
+    await until(
+      'both copies are over',
+      async () => (await client.history(`${those} && JobStatus == 4`, ['ClusterId'], 10, signal)).length === 2,
+    );
+    await untilStatus(seen, worker, ({ status }) => status === 'running');
+    // What is seen from now on is of a look that began behind the end of the copies.
+    await act('hold');
+    await untilStatus(seen, worker, ({ nativeStatus }) => nativeStatus === 'held');
+    expect(
+      [...(seen.history.get(worker.workerId) ?? [])].filter(({ status }) => isFinal(status)),
+    ).to.deep.equal([]);
+    expect((await known.check([worker], signal)).get(worker.workerId)).to.have.nested.property(
+      'observation.status',
+      'idle',
+    );
+    const listed = await backend.plugin('sweeper', backend.context()).list(signal);
+    expect(listed.map(({ handle }) => handle)).to.deep.equal([worker.handle]);
+  });
+
   it('hole 8: are seen, whatever another user writes into attributes that thresher asks for', async () => {
     const worker = await submit(backend.submitter('exec sleep 1000'));
     const games = join(backend.directory, 'games');

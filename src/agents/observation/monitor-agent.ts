@@ -8,7 +8,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Change, Ledger } from '../ledger/ledger.ts';
 import type { ObservationWriter } from './observation-writer.ts';
 import { EarlyLooks } from './early-looks.ts';
-import { goneSinceSeen, notSeenYet } from '../ledger/live-table.ts';
+import { goneSinceSeen, type LiveWorker, notSeenYet } from '../ledger/live-table.ts';
 import { absenceChange } from '../ledger/outcomes.ts';
 import type { PluginCalls } from '../plugin-calls.ts';
 import type { AgentStore } from '../agent-store.ts';
@@ -17,6 +17,8 @@ import type { Emit, Subscribe } from '../events.ts';
 export interface MonitorOptions {
   /** How long a worker must be missing before it is looked up by name, ms. */
   readonly missingGrace: number;
+  /** Whether a connection of this name is at work. */
+  isFollowed(connection: string): boolean;
 }
 
 export interface MonitorParts {
@@ -112,7 +114,7 @@ export class MonitorAgent {
       },
       gone: (workerId) => {
         const worker = this.#parts.ledger.live.get(workerId);
-        if (worker === undefined) return;
+        if (worker === undefined || this.#isElsewhere(worker)) return;
         // It was shown in this listing, and is not there any more.
         worker.seenIn = goneSinceSeen;
         if (!this.#missing.has(workerId)) this.#missing.set(workerId, this.#parts.clock.monotonic());
@@ -127,8 +129,10 @@ export class MonitorAgent {
   #observe(observation: Observation): void {
     this.#missing.delete(observation.workerId);
     const worker = this.#parts.ledger.live.get(observation.workerId);
-    // A worker placed elsewhere (this connection by another name) is shown, and still belongs to the other listing.
-    if (worker?.placement === this.#connection.name) worker.seenIn = this.#connection.listing;
+    if (worker !== undefined) {
+      if (this.#isElsewhere(worker)) return;
+      if (worker.placement === this.#connection.name) worker.seenIn = this.#connection.listing;
+    }
     if (
       this.#parts.writer.add(observation) ||
       isOver(observation) ||
@@ -140,6 +144,14 @@ export class MonitorAgent {
       connection: this.#connection.name,
       workerId: observation.workerId,
     });
+  }
+
+  /**
+   * A worker of another connection may be shown here: this one is the same backend by another name, or has a copy of the object with its mark,
+   * which a queue that passes jobs on made. Its own connection alone says what becomes of it, as long as it has one.
+   */
+  #isElsewhere({ placement }: LiveWorker): boolean {
+    return placement !== this.#connection.name && this.#options.isFollowed(placement);
   }
 
   #completed(): void {

@@ -30,6 +30,14 @@ export interface QueueLog {
   readonly spooled: boolean;
 }
 
+/**
+ * Condor-C and the JobRouter copy a whole job, with our marks, onto the schedd that they pass it on to, and each copy says in these attributes what
+ * it was made of. What becomes of a copy is told by the job. Source: CondorJob::buildSubmitAd, JobRouter::SubmitJob.
+ */
+const isNoCopy = ['SubmitterGlobalJobId', 'RoutedFromJobId']
+  .map((name) => `${name} =?= undefined`)
+  .join(' && ');
+
 type ScheddHost = Pick<ConnectionHost, 'factoryId' | 'stateDir' | 'clock' | 'share' | 'log'>;
 
 /** State that the submitter, monitor and sweeper of all queues on one schedd share. */
@@ -74,7 +82,7 @@ export class HTCondorSchedd {
     this.submissionHost = submissionHostOf(schedd);
     this.removals = new Removals(this.submissionHost);
     this.factoryId = factoryId;
-    this.mine = whereIs(marks.factory, factoryId);
+    this.mine = `${whereIs(marks.factory, factoryId)} && ${isNoCopy}`;
     const directory = join(stateDir, 'htcondor');
     // One for all schedds: the first listing ends what an earlier daemon left, and must spare what this one began on another schedd.
     const submits = join(directory, 'submits');

@@ -3,10 +3,13 @@ import { absenceChange } from '../../../src/agents/ledger/outcomes.ts';
 import { MonitorAgent } from '../../../src/agents/observation/monitor-agent.ts';
 import { ObservationWriter } from '../../../src/agents/observation/observation-writer.ts';
 import type { CheckResult, ObservationSink, Worker } from '../../../src/plugins/contracts/index.ts';
+import { isFinal, workerStatuses as statuses } from '../../../src/worker/status.ts';
 import { AgentParts } from '../../support/agent-context.ts';
 import { workerOf } from '../../support/samples.ts';
 
 const grace = 1000;
+/** Connections at work beside that of the monitor. */
+const followed = new Set(['elsewhere']);
 const absent: CheckResult = { kind: 'absent' };
 const unknown: CheckResult = { kind: 'unknown', error: { code: 'plugin-failed', message: 'ask me later' } };
 
@@ -49,7 +52,15 @@ describe('a monitor that misses workers', () => {
       },
     };
     const writer = new ObservationWriter(ledger, clock, log, parts.events);
-    agent = new MonitorAgent(monitor, connection, { ...context, writer }, { missingGrace: grace });
+    agent = new MonitorAgent(
+      monitor,
+      connection,
+      { ...context, writer },
+      {
+        missingGrace: grace,
+        isFollowed: (connection) => followed.has(connection),
+      },
+    );
     agent.pass(signal).catch((error: unknown) => {
       told = undefined;
       log.error('the monitor ended', { error });
@@ -200,13 +211,37 @@ describe('a monitor that misses workers', () => {
       expect(await parts.statuses([1, 2])).to.deep.equal({ cancelled: 2 });
     });
 
-  it('does not count a worker as listed whose connection has another name', async () => {
-    const [lost = 0] = await parts.submitted(1);
-    const sink = start();
-    const worker = parts.ledger.live.get(lost);
-    Object.assign(worker ?? {}, { placement: 'elsewhere' });
-    list(sink, lost);
+  it('takes the word on a worker whose own connection is not at work, and does not count it as listed', async () => {
+    const [there = 0] = await parts.submitted(1);
+    const worker = parts.ledger.live.get(there);
+    Object.assign(worker ?? {}, { placement: 'gone' });
+    list(start(), there);
+    await parts.clock.settle();
+    await parts.clock.advance(100);
+    await parts.clock.settle();
     expect(worker?.seenIn).to.equal(0);
+    expect(await parts.statuses([there])).to.deep.equal({ running: 1 });
+  });
+
+  it('hole 5: takes no word of a worker of another connection, whatever state its copy here is in or goes through', async () => {
+    const workerIds = await parts.submitted(statuses.length);
+    const sink = start();
+    for (const id of workerIds) Object.assign(parts.ledger.live.get(id) ?? {}, { placement: 'elsewhere' });
+    const now = parts.clock.now();
+    sink.begin();
+    for (const [at, workerId] of workerIds.entries()) {
+      const status = statuses[at] ?? 'running';
+      const end = isFinal(status) && { endTime: now };
+      sink.observe({ workerId, status, nativeStatus: 'of the copy', observedAt: now, ...end });
+    }
+    sink.complete();
+    for (const workerId of workerIds) sink.gone(workerId);
+    await parts.clock.advance(10 * grace);
+    sink.complete();
+    await parts.clock.advance(10 * grace);
+    expect(await parts.statuses(workerIds)).to.deep.equal({ submitted: statuses.length });
+    expect(checks).to.deep.equal([]);
+    expect(workerIds.map((id) => parts.ledger.live.get(id)?.seenIn)).to.deep.equal(workerIds.map(() => 0));
   });
 
   describe('and hears that some end now', () => {
