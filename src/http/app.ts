@@ -37,6 +37,8 @@ declare module 'fastify' {
 const usualPatience = { request: 10_000, answer: 15_000, keepAlive: 5000, look: 1000 };
 export type Patience = typeof usualPatience;
 const maxConnections = 200;
+/** Of one connection, which then ends: a client may send thousands at once, and all that come together are taken in one turn. */
+const maxRequests = 100;
 /** Counting all workers is the dearest question: it is asked once in this time, ms. */
 const keptFor = 1000;
 
@@ -58,6 +60,7 @@ export async function makeApp(
     requestTimeout: patience.request,
     connectionTimeout: patience.answer,
     keepAliveTimeout: patience.keepAlive,
+    maxRequestsPerSocket: maxRequests,
     http: { connectionsCheckingInterval: patience.look },
     // A mistyped filter must not mean all of them; `verbose` is for our messages.
     ajv: { customOptions: { removeAdditional: false, strict: false, verbose: true } },
@@ -67,6 +70,9 @@ export async function makeApp(
     },
   });
   boundConnections(app.server, maxConnections);
+  app.server.on('dropRequest', (_request, socket) => {
+    socket.destroy();
+  });
   // A form of a foreign page can send text, and no JSON.
   app.removeContentTypeParser('text/plain');
   // The schemas describe the answers, they do not change them: tests hold the two together.

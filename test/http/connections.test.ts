@@ -64,6 +64,18 @@ describe('connections of the HTTP server', () => {
     expect(answer.status).to.equal(200);
   });
 
+  it('hole 8: takes a hundred requests of a client that sends thousands at once, and goes on with others', async () => {
+    let taken = 0;
+    app.server.on('request', () => taken++);
+    const sender = connect(port(), '127.0.0.1').on('error', () => undefined);
+    clients.push(sender);
+    sender.resume().write('GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(5000));
+    await new Promise((resolve) => sender.once('close', resolve));
+    expect(taken).to.equal(100);
+    const asked = Array.from({ length: 300 }, () => fetch(`http://127.0.0.1:${port()}/healthz`));
+    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).to.deep.equal(new Set([200]));
+  });
+
   it('waits 10 s for a request and 15 s for its answer to be taken', () => {
     expect(app.initialConfig).to.include({ requestTimeout: 10_000, connectionTimeout: 15_000 });
   });
