@@ -150,7 +150,8 @@ describe('jobs of HTCondor', () => {
     const seen = follow(known);
     await until(
       'both copies are over',
-      async () => (await client.history(`${those} && JobStatus == 4`, ['ClusterId'], 10, signal)).length === 2,
+      async () =>
+        (await client.history(`${those} && JobStatus == 4`, ['ClusterId'], 10, signal)).length === 2,
     );
     await untilStatus(seen, worker, ({ status }) => status === 'running');
     // What is seen from now on is of a look that began behind the end of the copies.
