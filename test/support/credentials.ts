@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { cricWords } from '../../src/config/cric/fields.ts';
 import { temporaryDirectory } from './temporary.ts';
 
@@ -147,6 +148,14 @@ function sequence(content: Buffer): Buffer {
 /** Nothing of this machine's own Grid configuration. */
 export function toolEnvironment(ca: Authority): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', HOME: ca.directory, X509_CERT_DIR: ca.trusted };
+}
+
+/** Times that an issuer may write into a token, right or wrong, most of them about `now`, seconds. */
+export function anyTimes(now: number): fc.Arbitrary<Readonly<Record<'nbf' | 'iat' | 'exp', unknown>>> {
+  const about = fc.integer({ min: -1000, max: 1000 }).map((by) => now + by);
+  const far = fc.constantFrom(undefined, null, 0, 1, now * 1000, now + 3e8, 9_999_999_999);
+  const time = fc.oneof(about, far);
+  return fc.record({ nbf: time, iat: time, exp: fc.oneof(time, fc.constant(now + 21_600)) });
 }
 
 /** A token as HTCondor and token issuers make them. */

@@ -1,6 +1,7 @@
 import type { CredentialState, HeldCredential, NeededCredential } from '../../plugins/contracts/index.ts';
 import { isoTime } from '../../util/clock.ts';
 import { fromOutside, reasonFromOutside } from '../../util/own-secrets.ts';
+import { beginningOf, whyUnusable } from '../../util/validity.ts';
 import type { Reason } from '../../worker/reason.ts';
 
 /** A credential as it was last seen, and who keeps it. */
@@ -54,6 +55,8 @@ export class CredentialBoard {
       this.#known.set(key, { name, manager, state, ...(trouble && { trouble: reasonFromOutside(trouble) }) });
       const earlier = before.get(key)?.state;
       better ||= endOf(state) > (earlier === undefined ? -Infinity : endOf(earlier));
+      // What cannot be used yet may end later than the good one that takes its place.
+      better ||= earlier !== undefined && beginOf(state) < beginOf(earlier);
     }
     return better;
   }
@@ -115,11 +118,12 @@ export function judgeOne(
 ): Reason | undefined {
   const why = trouble === undefined ? '' : `; its renewal fails: ${trouble.message}`;
   if (state.kind === 'broken') return { code: 'credential-bad', message: `${state.error.message}${why}` };
-  const { expiresAt = Infinity, notBefore } = state.facts;
-  if (notBefore !== undefined && notBefore > now)
-    return { code: 'credential-bad', message: `${name} is not valid before ${isoTime(notBefore)}${why}` };
-  const least =
-    notBefore === undefined ? minLifetime : Math.min(minLifetime, (expiresAt - notBefore) * leastPart);
+  const { expiresAt = Infinity } = state.facts;
+  const unusable = whyUnusable(state.facts, now);
+  if (unusable !== undefined && expiresAt > now)
+    return { code: 'credential-bad', message: `${name} ${unusable}${why}` };
+  const since = beginningOf(state.facts, now);
+  const least = since === undefined ? minLifetime : Math.min(minLifetime, (expiresAt - since) * leastPart);
   if (expiresAt > now && expiresAt - now >= least) return undefined;
   const seconds = Math.round((expiresAt - now) / 1000);
   const left =
@@ -135,6 +139,10 @@ function keyOf(manager: string, name: string): string {
 
 export function nameOf(state: CredentialState): string {
   return state.kind === 'there' ? state.facts.name : state.name;
+}
+
+function beginOf(state: CredentialState): number {
+  return state.kind === 'there' ? (state.facts.notBefore ?? -Infinity) : Infinity;
 }
 
 function endOf(state: CredentialState): number {

@@ -1,4 +1,4 @@
-import { isoTime } from '../../util/clock.ts';
+import { beginningOf, type Validity, whyUnusable } from '../../util/validity.ts';
 import { messageOf, ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import type { WorkerError } from '../../worker/worker.ts';
@@ -35,17 +35,19 @@ export async function inspectFile(path: string): Promise<FileState> {
 }
 
 /**
- * The time at which a credential is due that should have `left` of its `lifetime`: a VO or issuer may give less than
- * requested, and then the credential is due at the same part of its life. All in ms.
- * @returns ms UTC; undefined: never, since it has no end.
+ * Whether a credential is to be made anew that should have `left` of its `lifetime`: a VO or issuer may give less than
+ * requested, and then the credential is due at the same part of its life. One that cannot be used, or has no end, is due. All in ms.
+ * @param now ms UTC
  */
-export function dueAt(
-  { expiresAt, notBefore }: Pick<ReadCredential, 'expiresAt' | 'notBefore'>,
+export function isDue(
+  credential: Validity,
   { left, lifetime }: { readonly left: number; readonly lifetime: number },
-): number | undefined {
-  if (expiresAt === undefined) return undefined;
-  const whole = Math.min(lifetime, expiresAt - (notBefore ?? expiresAt - lifetime));
-  return expiresAt - (Math.max(0, whole) * left) / lifetime;
+  now: number,
+): boolean {
+  const { expiresAt } = credential;
+  if (expiresAt === undefined || whyUnusable(credential, now) !== undefined) return true;
+  const whole = Math.min(lifetime, expiresAt - (beginningOf(credential, now) ?? -Infinity));
+  return now >= expiresAt - (whole * left) / lifetime;
 }
 
 /**
@@ -55,11 +57,10 @@ export function dueAt(
  */
 export function watchedOutcome(state: FileState, force: boolean, now: number): RenewedFile {
   if (state.kind === 'broken') return { kind: 'failed', name: state.name, error: state.error };
-  const { name, expiresAt = Infinity } = state.facts;
-  const over = expiresAt <= now;
-  if (!force && !over) return { kind: 'unchanged', name };
-  const ended = over ? `ended at ${isoTime(expiresAt)}, and ` : '';
-  const message = `${name} ${ended}is only watched: the program that made it must renew it`;
+  const { name } = state.facts;
+  const why = whyUnusable(state.facts, now);
+  if (!force && why === undefined) return { kind: 'unchanged', name };
+  const message = `${name} ${why === undefined ? '' : `${why}, and `}is only watched: the program that made it must renew it`;
   return { kind: 'failed', name, error: { code: 'credential-only-watched', message } };
 }
 

@@ -14,6 +14,8 @@ export interface ReadCredential {
   /** ms UTC */
   readonly expiresAt?: number;
   readonly notBefore?: number;
+  /** When it was made, by its own word: no bound of its validity. */
+  readonly issuedAt?: number;
   /** SHA-256, hex. */
   readonly digest: string;
   /** Whether a reader of the file could use the credential: a certificate alone is public. */
@@ -34,13 +36,14 @@ export function readCredential(bytes: Buffer, source: string): ReadCredential {
   const text = bytes.toString('utf8');
   if (isTokenKey(text.trim())) return { ...keyFacts(text), secret: true };
   if (!text.includes('-----BEGIN ')) {
-    const { subject, issuer, expiresAt, notBefore, digest } = readToken(text, source);
+    const { subject, issuer, expiresAt, notBefore, issuedAt, digest } = readToken(text, source);
     return {
       kind: 'token',
       subject,
       issuer,
       ...(expiresAt !== undefined && { expiresAt }),
       ...(notBefore !== undefined && { notBefore }),
+      ...(issuedAt !== undefined && { issuedAt }),
       digest,
       secret: true,
     };
@@ -145,7 +148,7 @@ function mayBeToken(line: string): boolean {
 
 /** The facts that thresher shows of it. */
 export function publicFacts(read: ReadCredential): Omit<ReadCredential, 'secret'> {
-  const { kind, subject, issuer, vo, expiresAt, notBefore, digest } = read;
+  const { kind, subject, issuer, vo, expiresAt, notBefore, issuedAt, digest } = read;
   return {
     kind,
     subject,
@@ -154,5 +157,6 @@ export function publicFacts(read: ReadCredential): Omit<ReadCredential, 'secret'
     ...(vo !== undefined && { vo }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(notBefore !== undefined && { notBefore }),
+    ...(issuedAt !== undefined && { issuedAt }),
   };
 }

@@ -11,6 +11,8 @@ export interface TokenFacts {
   /** ms UTC; undefined: it says no end. */
   readonly expiresAt: number | undefined;
   readonly notBefore: number | undefined;
+  /** No bound of its validity. */
+  readonly issuedAt: number | undefined;
   readonly scopes: readonly string[];
   /** The services that may accept it. */
   readonly audience: readonly string[];
@@ -61,12 +63,13 @@ export function readToken(text: string, source: string): TokenFacts {
   }
   const { exp, nbf } = checked.value;
   const { sub, iss, iat, scope, aud } = claims as Readonly<Record<string, unknown>>;
-  const begins = nbf ?? (check(Type.Object({ iat: seconds }), { iat }).ok ? (iat as number | null) : null);
+  const issued = check(seconds, iat);
   return {
     subject: typeof sub === 'string' ? sub : '',
     issuer: typeof iss === 'string' ? iss : '',
     expiresAt: exp == null ? undefined : exp * 1000,
-    notBefore: begins == null ? undefined : begins * 1000,
+    notBefore: nbf == null ? undefined : nbf * 1000,
+    issuedAt: issued.ok && issued.value != null ? issued.value * 1000 : undefined,
     // RFC 8693 has one text, and some issuers a list.
     scopes: textsIn(scope).flatMap((one) => one.split(' ').filter((word) => word !== '')),
     audience: textsIn(aud),

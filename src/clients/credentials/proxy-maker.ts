@@ -1,8 +1,9 @@
 import { type Clock, isoTime } from '../../util/clock.ts';
+import { whyUnusable } from '../../util/validity.ts';
 import { ThresherError } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
 import { rememberCredential } from './credential.ts';
-import { dueAt, type FileState, inspectFile, outcomeOf, type RenewedFile } from './credential-file.ts';
+import { type FileState, inspectFile, isDue, outcomeOf, type RenewedFile } from './credential-file.ts';
 import { fileVersion, readCredentialFile, readSecretFile, replaceBy } from './files.ts';
 import { runTool } from './tool.ts';
 import { readX509, type X509Credential } from './x509.ts';
@@ -27,9 +28,6 @@ export interface ProxyPlan {
 }
 
 const hour = 3_600_000;
-
-/** Clocks of a VO's server and of this machine may differ so much, ms. */
-const clockSkew = 300_000;
 
 /** Keeps one proxy fresh: what the credential managers of Grid proxies share. */
 export class ProxyMaker {
@@ -68,7 +66,7 @@ export class ProxyMaker {
         rememberCredential(bytes, path);
         const made = readX509(bytes.toString('utf8'), `what ${command} wrote`);
         checkNew(this.#plan, made, source, this.#clock);
-        if (current !== undefined) checkBetter(this.#plan, made, current);
+        if (current !== undefined) checkBetter(this.#plan, made, current, this.#clock);
       };
       await replaceBy(path, this.#clock, make, check);
       return 'renewed';
@@ -80,7 +78,7 @@ export class ProxyMaker {
     const { path, source, renewBelow, lifetime } = this.#plan;
     const state = await inspectFile(path);
     if (state.kind === 'broken' || state.facts.kind !== 'x509') return true;
-    if (this.#clock.now() >= (dueAt(state.facts, { left: renewBelow, lifetime }) ?? 0)) return true;
+    if (isDue(state.facts, { left: renewBelow, lifetime }, this.#clock.now())) return true;
     // An operator who replaced the long-lived proxy wants new ones made from it. A source with a time in the future
     // would be newer than any proxy made from it.
     const replaced = await modifiedAt(source);
@@ -107,8 +105,9 @@ async function modifiedAt(path: string): Promise<number> {
 async function readSource({ source }: ProxyPlan, clock: Clock): Promise<X509Credential> {
   const { bytes } = await readCredentialFile(source);
   const found = readX509(bytes.toString('utf8'), source);
-  if (found.expiresAt <= clock.now()) {
-    const message = `${source} ended at ${isoTime(found.expiresAt)}: no proxy can be made of it`;
+  const why = whyUnusable(found, clock.now());
+  if (why !== undefined) {
+    const message = `${source} ${why}: no proxy can be made of it`;
     throw new ThresherError('credential-unfit', message, { file: source });
   }
   return found;
@@ -128,11 +127,12 @@ function checkNew(plan: ProxyPlan, made: X509Credential, source: X509Credential,
       throw unfit(`has no attributes of ${wanted}${there === '' ? '' : `, but of ${there}`}`);
     }
   }
-  if (made.notBefore > clock.now() + clockSkew) throw unfit(`is not valid before ${isoTime(made.notBefore)}`);
   if (left < plan.minNewLifetime) {
     const ends = `${left <= 0 ? 'ended' : 'ends'} at ${isoTime(made.expiresAt)}`;
     throw unfit(`${ends}: it must last ${plan.minNewLifetime / hour} h at least`);
   }
+  const why = whyUnusable(made, clock.now());
+  if (why !== undefined) throw unfit(why);
 }
 
 /** The present file, if it can be read. */
@@ -145,7 +145,8 @@ async function readProxy(path: string): Promise<X509Credential | undefined> {
 }
 
 /** @throws ThresherError `credential-unfit` if the one in place is as good and lasts longer. */
-function checkBetter(plan: ProxyPlan, made: X509Credential, current: X509Credential): void {
+function checkBetter(plan: ProxyPlan, made: X509Credential, current: X509Credential, clock: Clock): void {
+  if (whyUnusable(current, clock.now()) !== undefined) return;
   const isAsGood = current.identity === made.identity && plan.voms.every((wanted) => hasVo(current, wanted));
   if (!isAsGood || made.expiresAt >= current.expiresAt) return;
   const ends = `ends at ${isoTime(made.expiresAt)}, and the one in place at ${isoTime(current.expiresAt)}`;

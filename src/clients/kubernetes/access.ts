@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, isoTime } from '../../util/clock.ts';
 import { unlessAborted } from '../../util/deadline.ts';
 import type { OperatorFiles } from '../../util/operator-files.ts';
 import { ThresherError } from '../../worker/errors.ts';
@@ -22,6 +22,8 @@ const lookInterval = 10_000;
 const ahead = 30_000;
 /** Between two readings that a refusal asks for, ms: a hundred refused requests are one reason to ask a plugin. */
 const renewInterval = 5000;
+/** Between readings of a login that has ended or ends within `ahead`, ms, doubling: the plugin may say the same for hours. */
+const pauses = { first: renewInterval, longest: 60_000 };
 
 export interface Current extends Credentials {
   /** Rises with each reading. */
@@ -52,6 +54,9 @@ export class Access {
   /** Monotonic ms. */
   #lookedAt = -Infinity;
   #readAt = -Infinity;
+  #pausedUntil = -Infinity;
+  /** Readings one after the other that brought a login which ends soon. */
+  #short = 0;
   #reading: Promise<Current> | undefined;
   /** The error that forbids the use of the files' present content. The last login then no longer counts either. */
   #refused: { readonly error: unknown } | undefined;
@@ -67,14 +72,14 @@ export class Access {
   /**
    * @throws ThresherError `kubeconfig-missing`, `kubeconfig-wrong` or `kubernetes-credentials` if there is none yet, or
    * the last one has ended. A file that is broken while the last one is good may be half written: the last one stays,
-   * and the next call tries again.
+   * and the next call tries again. A login that ended soon after it was read is used as it is until the pause is over.
    * @throws the error of `confirm`, until the files are fixed
    */
   async current(signal: AbortSignal): Promise<Current> {
     const last = this.#current;
     if (last === undefined) return this.#read(signal);
-    const left = (last.expiresAt ?? Infinity) - this.#clock.now();
-    if (left > ahead && !(await this.#changed())) {
+    const left = this.#left(last);
+    if ((left > ahead || this.#isPaused()) && !(await this.#changed())) {
       if (this.#refused !== undefined) throw this.#refused.error;
       return last;
     }
@@ -86,10 +91,14 @@ export class Access {
     }
   }
 
-  /** After the server refused the credentials of `generation`: reads them again, unless another caller just did. */
+  /**
+   * After the server refused the credentials of `generation`: reads them again, unless another caller just did.
+   * @throws ThresherError as `current` does, and `kubernetes-credentials` while it pauses since they had ended when they were read
+   */
   async renew(generation: number, signal: AbortSignal): Promise<Current> {
     const last = this.#current;
     if (last !== undefined && last.generation > generation) return last;
+    if (last !== undefined && this.#left(last) <= 0 && this.#isPaused()) throw this.#hasEnded(last);
     // The first reading may be as old as the daemon, even if the last caller asked a moment ago.
     const justRead = this.#clock.monotonic() - this.#readAt < renewInterval;
     if (last !== undefined && justRead && last.generation > 1) return last;
@@ -99,6 +108,30 @@ export class Access {
   /** Ends a plugin that runs. */
   close(): void {
     this.#closed.abort();
+  }
+
+  /** ms */
+  #left({ expiresAt = Infinity }: Credentials): number {
+    return expiresAt - this.#clock.now();
+  }
+
+  #isPaused(): boolean {
+    return this.#clock.monotonic() < this.#pausedUntil;
+  }
+
+  #hasEnded({ access: { source, user }, expiresAt = 0 }: Credentials): ThresherError {
+    const wait = Math.ceil((this.#pausedUntil - this.#clock.monotonic()) / 1000);
+    const message = `kubeconfig ${source}, user "${user.name}": the login that its exec plugin gave had ended at ${isoTime(expiresAt)}; it is asked again in ${wait} s`;
+    return new ThresherError('kubernetes-credentials', message, { file: source });
+  }
+
+  /** After a reading: a login that is about to end is used until then, or the pause is over. */
+  #pauseAfter(read: Credentials): void {
+    const left = this.#left(read);
+    this.#short = left > ahead ? 0 : this.#short + 1;
+    const grown = Math.min(pauses.first * 2 ** Math.min(this.#short - 1, 20), pauses.longest);
+    const pause = left > 0 ? Math.min(grown, Math.max(left, pauses.first)) : grown;
+    this.#pausedUntil = this.#short === 0 ? -Infinity : this.#clock.monotonic() + pause;
   }
 
   async #changed(): Promise<boolean> {
@@ -135,6 +168,7 @@ export class Access {
     this.#files = [...own, ...named];
     this.#fingerprint = print;
     this.#readAt = this.#lookedAt = this.#clock.monotonic();
+    this.#pauseAfter(credentials);
     this.#current = { ...credentials, generation: (this.#current?.generation ?? 0) + 1 };
     return this.#current;
   }

@@ -16,6 +16,8 @@ export interface CredentialFacts {
   /** ms UTC; undefined: it has no end. */
   readonly expiresAt?: number;
   readonly notBefore?: number;
+  /** When it was made, by its own word: no bound of its validity. */
+  readonly issuedAt?: number;
   /** SHA-256 of the content, hex: whether two are the same. */
   readonly digest: string;
 }

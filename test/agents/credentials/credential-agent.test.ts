@@ -80,7 +80,9 @@ describe('what is known of credentials', () => {
     ['is valid from now on', there(now + 20 * minutes, now), undefined],
     ['ends a second too early', there(now + 10 * minutes - 1000), 'credential-ending'],
     ['ended', there(now - 1000), 'credential-ending'],
-    ['is not valid yet', there(now + 90 * minutes, now + 1000), 'credential-bad'],
+    ['is valid as soon as clocks may differ', there(now + 90 * minutes, now + 5 * minutes), undefined],
+    ['is not valid yet', there(now + 90 * minutes, now + 5 * minutes + 1000), 'credential-bad'],
+    ['ends before it begins', there(now + minutes, now + 2 * minutes), 'credential-bad'],
     ['is not there', broken, 'credential-bad'],
   ] as const)
     it(`${code === undefined ? 'lets a queue use' : 'keeps a queue from'} one that ${what}`, () => {
@@ -181,6 +183,8 @@ describe('what is known of credentials', () => {
       return better;
     });
     expect(counts).to.deep.equal([0, 1, 1, 2, 2, 3]);
+    board.show('M', [there(now + 90 * minutes, now + 60 * minutes)], new Map());
+    expect(board.show('M', [there(now + 30 * minutes, now)], new Map()), 'it can be used').to.equal(true);
   });
 });
 

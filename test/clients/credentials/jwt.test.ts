@@ -34,9 +34,14 @@ describe('reading a token', () => {
     expect(readCredential(Buffer.from(token), 'x')).to.include({ kind: 'token', subject: 'robot' });
   });
 
-  it('takes one without an end, with several audiences and no beginning but its making', () => {
+  it('takes one without an end, with several audiences and no beginning: its making is none', () => {
     const found = readToken(makeJwt({ sub: 'a@pool', iat: 7, aud: ['b', 'c'] }), 'x');
-    expect(found).to.deep.include({ expiresAt: undefined, notBefore: 7000, audience: ['b', 'c'] });
+    expect(found).to.deep.include({
+      expiresAt: undefined,
+      notBefore: undefined,
+      issuedAt: 7000,
+      audience: ['b', 'c'],
+    });
     expect(readCredential(Buffer.from(makeJwt({ sub: 'a' })), 'x')).to.not.have.property('expiresAt');
   });
 
@@ -49,6 +54,7 @@ describe('reading a token', () => {
       subject: '',
       issuer: '',
       notBefore: undefined,
+      issuedAt: undefined,
       expiresAt: 9000,
     });
     expect(readToken(makeJwt({ scope: null, aud: ['a', null], exp: null }), 'x')).to.deep.include({

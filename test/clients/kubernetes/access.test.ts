@@ -206,6 +206,43 @@ describe('an exec plugin', () => {
     expect(runs()).to.equal(2);
   });
 
+  for (const [what, lasts] of [
+    ['has ended', -1000],
+    ['ends soon', 25_000],
+  ] as const)
+    it(`hole 8: is not run for each request while its login ${what}, but after pauses that grow`, async () => {
+      const count = join(temporaryDirectory(), 'count');
+      const answer = join(temporaryDirectory(), 'answer');
+      const exec = { command: plugin(`echo x >>${count}; cat ${answer}`) };
+      const { access, clock, file } = open({ exec });
+      const give = (token: string, ms: number) => {
+        const expirationTimestamp = new Date(clock.now() + ms).toISOString();
+        writeFileSync(answer, credential({ token, expirationTimestamp }));
+      };
+      const runs = () => readFileSync(count, 'utf8').length / 2;
+      const runsAfter: number[] = [];
+      for (const wait of [0, 4999, 1, 9999, 1, 19_999, 1]) {
+        await clock.advance(wait);
+        give('same', lasts);
+        for (let request = 0; request < 30; request++) await access.current(never);
+        runsAfter.push(runs());
+      }
+      expect(runsAfter).to.deep.equal([1, 1, 2, 2, 3, 3, 4]);
+      if (lasts < 0) {
+        const refusal = await rejection(access.renew(4, never));
+        expect(refusal).to.have.property('code', 'kubernetes-credentials');
+        expect((refusal as ThresherError).message).to.match(
+          /user "me": .* had ended at .*Z; it is asked again in 40 s$/,
+        );
+        expect(runs()).to.equal(4);
+      }
+      give('new', 600_000);
+      // An operator's change of the kubeconfig counts at once.
+      writeFileSync(file, `${readFileSync(file, 'utf8')}\n`);
+      await clock.advance(10_000);
+      expect((await access.current(never)).headers).to.deep.equal({ authorization: 'Bearer new' });
+    });
+
   it('an exec plugin may give a certificate', async () => {
     const pem = (name: string) => readFileSync(join(tls, name), 'utf8');
     const answer = join(temporaryDirectory(), 'answer');

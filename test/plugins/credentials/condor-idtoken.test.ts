@@ -1,11 +1,13 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import fc from 'fast-check';
+import { judgeOne } from '../../../src/agents/credentials/credential-board.ts';
 import { CondorTokenCredManager } from '../../../src/plugins/credentials/condor-idtoken/index.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { fromOutside } from '../../../src/util/own-secrets.ts';
 import { inspected, makeManager, mistakes, renewed } from '../../support/credential-manager.ts';
-import { makeJwt } from '../../support/credentials.ts';
+import { anyTimes, makeJwt } from '../../support/credentials.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -148,8 +150,41 @@ describe('CondorTokenCredManager', () => {
     expect(await failing(program(makeJwt({ sub: identity })))).to.contain('has no end');
     const short = makeJwt({ sub: identity, exp: seconds(clock.now()) + 90 });
     expect(await failing(program(short))).to.contain('it must last 100 s at least');
+    const ahead = seconds(clock.now()) + 86_400;
+    const early = makeJwt({ sub: identity, nbf: ahead, exp: ahead + 1000 });
+    expect(await failing(program(early))).to.match(
+      /^credential-unfit: the new token pilot is not valid before 2/,
+    );
     expect(readFileSync(join(directory, 'pilot'), 'utf8')).to.equal(good);
     expect(readdirSync(directory)).to.deep.equal(['pilot']);
+  });
+
+  it('hole 7: makes a token anew that queues may not use, whatever times it says', async () => {
+    const clock = new ManualClock();
+    const own = manager({ create, renewCommand: '/nowhere' }, clock);
+    const name = join(directory, 'pilot');
+    await fc.assert(
+      fc.asyncProperty(anyTimes(seconds(clock.now())), async (times) => {
+        put('pilot', makeJwt({ sub: identity, ...times }));
+        const [state] = await inspected(own);
+        const isBad = state && judgeOne({ name, manager: 'M', state }, 0, clock.now()) !== undefined;
+        if (isBad) expect((await renewed(own))[0]).to.match(/^credential-tool/);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('hole 7: makes a token anew at half its life also where it says that it was made far ahead', async () => {
+    const clock = new ManualClock();
+    const fresh = () => makeJwt({ sub: identity, iat: 9_999_999_999, exp: seconds(clock.now()) + 1000 });
+    const tool = program(fresh());
+    const own = manager({ create, renewCommand: tool }, clock);
+    expect(await renewed(own)).to.deep.equal(['renewed']);
+    await clock.advance(490_000);
+    expect(await renewed(own)).to.deep.equal(['unchanged']);
+    await clock.advance(20_000);
+    writeFileSync(`${tool}.out`, fresh());
+    expect(await renewed(own)).to.deep.equal(['renewed']);
   });
 
   it('finds mistakes in its options', async () => {

@@ -60,6 +60,9 @@ describe('FileCredManager', () => {
     expect((await renewed(manager))[0]).to.match(
       /^credential-only-watched: .*token ended at 2026.*and is only/,
     );
+    const ahead = clock.now() / 1000 + 600;
+    writeFileSync(token, makeJwt({ sub: 'robot', nbf: ahead, exp: ahead + 60 }));
+    expect((await renewed(manager))[0]).to.match(/token is not valid before 2026.*, and is only watched/);
   });
 
   it('has another fingerprint when a file changes', async () => {

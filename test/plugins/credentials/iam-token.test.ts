@@ -3,6 +3,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import fc from 'fast-check';
+import { judgeOne } from '../../../src/agents/credentials/credential-board.ts';
 import { readToken } from '../../../src/clients/credentials/jwt.ts';
 import { IamTokenCredManager } from '../../../src/plugins/credentials/iam-token/index.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -16,7 +18,7 @@ import {
   renewing,
   warnings,
 } from '../../support/credential-manager.ts';
-import { makeJwt, ordinaryWords } from '../../support/credentials.ts';
+import { anyTimes, makeJwt, ordinaryWords } from '../../support/credentials.ts';
 import { rejection } from '../../support/kubernetes-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -187,6 +189,39 @@ describe('IamTokenCredManager', () => {
     expect(await renewed(own)).to.deep.equal(['renewed']);
   });
 
+  it('hole 7: gets a token anew that queues may not use, whatever times it says', async () => {
+    const clock = new ManualClock(Date.now());
+    // Without it any renewal fails.
+    rmSync(join(configDir, 'client.json'));
+    const [own, name] = [manager({}, clock), join(out, md5(ce))];
+    await fc.assert(
+      fc.asyncProperty(anyTimes(Math.floor(clock.now() / 1000)), async (times) => {
+        writeFileSync(name, makeJwt({ sub: 'pilot', ...times }), { mode: 0o600 });
+        const [state] = await inspected(own);
+        const isBad = state && judgeOne({ name, manager: 'M', state }, 0, clock.now()) !== undefined;
+        if (isBad) expect((await renewed(own))[0]).to.match(/^credential-missing/);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  for (const [what, iat] of [
+    ['far ahead', () => 9_999_999_999],
+    ['in ms', () => Date.now()],
+  ] as const)
+    it(`hole 7: takes a good token that says it was made ${what}, and gets it anew at its age`, async () => {
+      const clock = new ManualClock(Date.now());
+      const own = manager({}, clock);
+      issuer.claims = () => ({ nbf: undefined, iat: iat() });
+      expect(await renewed(own)).to.deep.equal(['renewed']);
+      const [state] = await inspected(own);
+      expect(state && judgeOne({ name: '', manager: 'M', state }, hour, clock.now())).to.equal(undefined);
+      await clock.advance(0.9 * hour);
+      expect(await renewed(own)).to.deep.equal(['unchanged']);
+      await clock.advance(0.2 * hour);
+      expect(await renewed(own)).to.deep.equal(['renewed']);
+    });
+
   it('hole 3: has a token that an earlier daemon got shown by no server that repeats it', async () => {
     const seconds = Math.floor(Date.now() / 1000);
     const found = makeJwt({ sub: 'pilot', iat: seconds, nbf: seconds, exp: seconds + 86_400 });
@@ -300,6 +335,9 @@ describe('IamTokenCredManager', () => {
       expect(await failing()).to.match(/^credential-unfit: .*it must last 300 s at least$/);
       issuer.claims = () => ({ exp: undefined });
       expect(await failing()).to.match(/^credential-unfit: .*says no end$/);
+      const ahead = Math.floor(Date.now() / 1000) + 86_400;
+      issuer.claims = () => ({ nbf: ahead, exp: ahead + 3600 });
+      expect(await failing()).to.match(/^credential-unfit: .*is not valid before 2[^:]*:[^:]*:[^:]*Z$/);
       issuer.claims = () => ({ aud: 'somebody' });
       expect(await failing()).to.match(/is for somebody, and not for ce.example.org:9619$/);
       issuer.claims = () => ({ scope: 'compute.read compute.create' });

@@ -7,7 +7,7 @@ import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts
 import { failureOf } from '../../../src/clients/kubernetes/errors.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { makeJwt } from '../../support/credentials.ts';
-import { mistakes } from '../../support/credential-manager.ts';
+import { mistakes, renewed } from '../../support/credential-manager.ts';
 import { kubeconfig, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -56,6 +56,29 @@ describe('K8sSecretCredManager', () => {
     const message = outcome?.kind === 'failed' ? outcome.error.message : '';
     expect(message).to.contain('denied the request');
     expect(message).not.to.contain(Buffer.from(token).toString('base64').slice(0, 20));
+  });
+
+  it('pushes nothing that is over or not valid yet', async () => {
+    const names = ['over', 'early'];
+    const now = Math.floor(Date.now() / 1000);
+    const texts = [{ exp: now }, { nbf: now + 600, exp: now + 6000 }].map((times) => makeJwt(times));
+    const files = names.map((name) => join(configDir, name));
+    for (const [at, file] of files.entries()) writeFileSync(file, texts[at] ?? '', { mode: 0o600 });
+    const manager = new K8sSecretManager({
+      cluster: 'c',
+      client: { get: async () => undefined } as unknown as KubernetesClient,
+      namespaces: ['n'],
+      secret: 's',
+      files,
+      fieldManager: 't',
+      minLifetime: 0,
+      clock: systemClock,
+    });
+    const said = (await renewed(manager)).map((one) => one.replace(configDir, '').replace(/\d{4}-\S+/, 'T'));
+    expect(said).to.deep.equal([
+      'credential-unfit: /over ended at T it is not pushed',
+      'credential-unfit: /early is not valid before T it is not pushed',
+    ]);
   });
 
   it('finds nothing wrong with what is right, in either place', async () => {

@@ -87,6 +87,14 @@ describe('KerberosCredManager', () => {
     expect(await renewed(own)).to.deep.equal(['renewed']);
   });
 
+  it('hole 7: gets one anew that is not valid yet, and takes none that is not', async () => {
+    await renewed(manager());
+    const behind = new ManualClock(Date.now() - hour);
+    expect((await renewed(manager({}, behind)))[0]).to.match(
+      /^credential-unfit: the new ticket for .* is not valid before 2/,
+    );
+  });
+
   describe('keeps the last good ticket and says why when', () => {
     let good: string;
 

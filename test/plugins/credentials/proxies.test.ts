@@ -113,6 +113,20 @@ describe('NoVomsCredManager', () => {
     expect(await renewed(other)).to.deep.equal(['renewed']);
   });
 
+  it('hole 7: makes one anew that is not valid yet, though it would end later', async () => {
+    const dates = { from: Date.now() + 240 * hour, until: Date.now() + 480 * hour };
+    const early = issue(ca.directory, user, { name: `${jane}/CN=1`, extensions: rfcProxy, ...dates });
+    writeFileSync(out, proxyText(early, user), { mode: 0o600 });
+    const manager = noVoms();
+    expect(await renewed(manager)).to.deep.equal(['renewed']);
+    expect(hoursLeft((await facts(manager)).expiresAt)).to.equal(96);
+    const source = join(configDir, 'source');
+    writeFileSync(source, proxyText(early, user), { mode: 0o600 });
+    expect((await renewed(noVoms({ inCertFile: source }), true))[0]).to.match(
+      /source is not valid before 2.*no proxy can be made of it$/,
+    );
+  });
+
   it('makes a proxy of a certificate and a key, as limited as its further options say', async () => {
     const options = { genFromKeyCert: true, cert: user.certificate, key: user.key };
     const manager = noVoms({ ...options, lifetime: 5, extraRenewOpts: '-limited -bits 2048' });

@@ -88,6 +88,12 @@ describe('TokenKeyCredManager', () => {
     expect(fromOutside(`the server said ${first} again`)).not.to.contain(first.slice(0, 16));
   });
 
+  it('hole 7: gets one anew whose file is of the future', async () => {
+    const clock = new ManualClock();
+    keep(first, -600 * minute, clock);
+    expect(await renewed(manager({}, clock))).to.deep.equal(['renewed']);
+  });
+
   it('gets the next one once the file is refresh_interval old, and at once where it is forced', async () => {
     const clock = new ManualClock();
     const own = manager({ refresh_interval: 90 }, clock);

@@ -11,6 +11,7 @@ import {
 import { readToken } from '../../../clients/credentials/jwt.ts';
 import { runTool } from '../../../clients/credentials/tool.ts';
 import { isoTime } from '../../../util/clock.ts';
+import { beginningOf, whyUnusable } from '../../../util/validity.ts';
 import { messageOf, ThresherError } from '../../../worker/errors.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { CredentialManager, CredentialState, RenewOutcome } from '../../contracts/credential-manager.ts';
@@ -76,7 +77,8 @@ export class CondorTokenManager implements CredentialManager {
     const path = join(this.#directory, name);
     try {
       const file = await readCredentialFile(path);
-      const { subject, issuer, expiresAt, notBefore, digest } = firstToEnd(file.bytes.toString('utf8'), path);
+      const first = firstToEnd(file.bytes.toString('utf8'), path);
+      const { subject, issuer, expiresAt, notBefore, issuedAt, digest } = first;
       const exposed = exposure(path, file, process.geteuid?.());
       const facts = {
         name: path,
@@ -86,6 +88,7 @@ export class CondorTokenManager implements CredentialManager {
         digest,
         ...(expiresAt !== undefined && { expiresAt }),
         ...(notBefore !== undefined && { notBefore }),
+        ...(issuedAt !== undefined && { issuedAt }),
       };
       return { kind: 'there', facts, warnings: exposed === undefined ? [] : [exposed] };
     } catch (error) {
@@ -114,17 +117,20 @@ export class CondorTokenManager implements CredentialManager {
     });
   }
 
-  async #isDue({ name, identity }: CreatedToken): Promise<boolean> {
+  async #isDue({ name, identity, lifetime }: CreatedToken): Promise<boolean> {
     const state = await this.#look(name);
     if (state.kind === 'broken' || state.facts.subject !== identity) return true;
-    const { notBefore = 0, expiresAt } = state.facts;
-    if (expiresAt === undefined) return true;
-    return this.#clock.now() >= notBefore + (expiresAt - notBefore) * this.#config.renewPart;
+    const now = this.#clock.now();
+    const { expiresAt } = state.facts;
+    if (expiresAt === undefined || whyUnusable(state.facts, now) !== undefined) return true;
+    const since = beginningOf(state.facts, now) ?? expiresAt - lifetime * 1000;
+    return now >= since + (expiresAt - since) * this.#config.renewPart;
   }
 
   /** @throws ThresherError `credential-unfit` if it is not what was asked for. */
   #check(token: string, { name, identity, lifetime }: CreatedToken): void {
-    const { subject, expiresAt } = readToken(token, 'what the program printed');
+    const made = readToken(token, 'what the program printed');
+    const { subject, expiresAt } = made;
     const unfit = (what: string) => new ThresherError('credential-unfit', `the new token ${name} ${what}`);
     if (subject !== identity) throw unfit(`is of ${subject}, and not of ${identity}`);
     // It may be limited by the host's own settings, but not to nothing.
@@ -132,5 +138,7 @@ export class CondorTokenManager implements CredentialManager {
     if (expiresAt === undefined) throw unfit('has no end, though one was asked for');
     if (expiresAt - this.#clock.now() < least)
       throw unfit(`ends at ${isoTime(expiresAt)}: it must last ${least / 1000} s at least`);
+    const why = whyUnusable(made, this.#clock.now());
+    if (why !== undefined) throw unfit(why);
   }
 }

@@ -10,6 +10,7 @@ import {
 import { type IssuerClient, TokenIssuer } from '../../../clients/credentials/token-issuer.ts';
 import { isoTime } from '../../../util/clock.ts';
 import { check } from '../../../util/schema.ts';
+import { beginningOf, whyUnusable } from '../../../util/validity.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
 import type { Context } from '../../contracts/context.ts';
@@ -96,6 +97,8 @@ export class IamTokenManager implements CredentialManager {
     if (expiresAt === undefined) throw unfit('says no end');
     if (expiresAt - this.#clock.now() < minNewLifetime * 1000)
       throw unfit(`ends at ${isoTime(expiresAt)}: it must last ${minNewLifetime} s at least`);
+    const why = whyUnusable(found, this.#clock.now());
+    if (why !== undefined) throw unfit(why);
     if (audience.length > 0 && ![wanted.audience, anyAudience].some((one) => audience.includes(one)))
       throw unfit(`is for ${audience.join(', ')}, and not for ${wanted.audience}`);
     const granted = found.scopes.length > 0 ? found.scopes : scope?.split(' ');
@@ -109,10 +112,14 @@ export class IamTokenManager implements CredentialManager {
     const state = await inspectFile(path);
     if (state.kind === 'broken' || state.facts.kind !== 'token') return true;
     const { refresh_interval, refresh_part } = this.#options;
-    const { notBefore, expiresAt = Infinity } = state.facts;
-    const since = notBefore ?? (await readSecretFile(path).catch(() => undefined))?.modifiedAt ?? 0;
+    const now = this.#clock.now();
+    const { facts } = state;
+    if (whyUnusable(facts, now) !== undefined) return true;
+    const { expiresAt = Infinity } = facts;
+    const file = await readSecretFile(path).catch(() => undefined);
+    const since = beginningOf(facts, now) ?? beginningOf({ issuedAt: file?.modifiedAt }, now) ?? 0;
     const after = Math.min(refresh_interval * 1000, (expiresAt - since) * refresh_part);
-    return this.#clock.now() >= since + after;
+    return now >= since + after;
   }
 
   /** Without the file of targets the wanted tokens are unknown: then the file itself is broken. */

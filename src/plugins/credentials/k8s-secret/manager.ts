@@ -8,7 +8,8 @@ import { isKubernetesError } from '../../../clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../../clients/kubernetes/objects.ts';
 import { objectPath } from '../../../clients/kubernetes/paths.ts';
 import { secretKeyName } from '../../../clients/kubernetes/place.ts';
-import { type Clock, isoTime } from '../../../util/clock.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { whyUnusable } from '../../../util/validity.ts';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { WorkerError } from '../../../worker/worker.ts';
@@ -97,13 +98,11 @@ export class K8sSecretManager implements CredentialManager {
       const { bytes } = await readCredentialFile(file);
       const facts = publicFacts(readCredential(bytes, file));
       const now = this.#plan.clock.now();
-      if ((facts.notBefore ?? now) > now) {
-        const message = `${file} is not valid before ${isoTime(facts.notBefore ?? now)}: it is not pushed`;
-        return { kind: 'bad', key, error: { code: 'credential-unfit', message } };
-      }
       const left = (facts.expiresAt ?? Infinity) - now;
-      if (left < this.#plan.minLifetime) {
-        const message = `${file} ${left <= 0 ? 'has expired' : `ends in ${Math.floor(left / 1000)} s`}: it is not pushed`;
+      const soon = left < this.#plan.minLifetime ? `ends in ${Math.floor(left / 1000)} s` : undefined;
+      const why = whyUnusable(facts, now) ?? soon;
+      if (why !== undefined) {
+        const message = `${file} ${why}: it is not pushed`;
         return { kind: 'bad', key, error: { code: 'credential-unfit', message } };
       }
       return { kind: 'good', key, data: bytes.toString('base64'), facts: { name: file, ...facts } };

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
 import { readCcache } from '../../../clients/credentials/ccache.ts';
-import { dueAt, inspectFile, outcomeOf } from '../../../clients/credentials/credential-file.ts';
+import { inspectFile, isDue, outcomeOf } from '../../../clients/credentials/credential-file.ts';
 import { fileVersion, replaceBy } from '../../../clients/credentials/files.ts';
 import { runTool } from '../../../clients/credentials/tool.ts';
 import { isoTime } from '../../../util/clock.ts';
+import { whyUnusable } from '../../../util/validity.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 import type { Context } from '../../contracts/context.ts';
 import type { CredentialManager, CredentialState, RenewOutcome } from '../../contracts/credential-manager.ts';
@@ -63,8 +64,7 @@ export class KerberosManager implements CredentialManager {
     const login = await this.#login.read().catch(() => undefined);
     if (login !== undefined && !isOf(login.principal, state.facts.subject)) return true;
     const { renewBelow, lifetime } = this.#config;
-    const due = dueAt(state.facts, { left: renewBelow * hour, lifetime: lifetime * hour }) ?? 0;
-    return this.#clock.now() >= due;
+    return isDue(state.facts, { left: renewBelow * hour, lifetime: lifetime * hour }, this.#clock.now());
   }
 
   async #run(temporary: string, { principal, by }: Login, signal: AbortSignal): Promise<void> {
@@ -89,13 +89,16 @@ export class KerberosManager implements CredentialManager {
 
   /** @throws ThresherError `credential-unfit` if it is not what was asked for. */
   #check(bytes: Buffer, login: Login): void {
-    const { principal, expiresAt } = readCcache(bytes, 'what the program wrote');
+    const made = readCcache(bytes, 'what the program wrote');
+    const { principal, expiresAt } = made;
     const unfit = (what: string) =>
       new ThresherError('credential-unfit', `the new ticket for ${this.#path} ${what}`, { file: this.#path });
     if (!isOf(login.principal, principal)) throw unfit(`is of ${principal}, and not of ${login.principal}`);
     const { minNewLifetime } = this.#config;
     if (expiresAt - this.#clock.now() < minNewLifetime * hour)
       throw unfit(`ends at ${isoTime(expiresAt)}: it must last ${minNewLifetime} h at least`);
+    const why = whyUnusable(made, this.#clock.now());
+    if (why !== undefined) throw unfit(why);
   }
 }
 

@@ -13,6 +13,7 @@ import { PandaClient } from '../../../clients/panda/client.ts';
 import { PandaLogin } from '../../../clients/panda/login.ts';
 import { isoTime } from '../../../util/clock.ts';
 import { rememberSecret } from '../../../util/own-secrets.ts';
+import { beginningOf } from '../../../util/validity.ts';
 import { ThresherError } from '../../../worker/errors.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { Context } from '../../contracts/context.ts';
@@ -93,7 +94,10 @@ export class TokenKeyManager implements CredentialManager {
 
   async #isDue(): Promise<boolean> {
     try {
-      return this.#isOld((await this.#read()).file);
+      const { file } = await this.#read();
+      // The age of a file of the future is not known.
+      const since = beginningOf({ issuedAt: file.modifiedAt }, this.#context.clock.now());
+      return since === undefined || this.#isOld(file);
     } catch (error) {
       // A key that cannot be used is due at any age; `inspect` says what is wrong with it.
       if (error instanceof ThresherError) return true;

@@ -1,5 +1,5 @@
 import { inspectFile } from '../../../clients/credentials/credential-file.ts';
-import { isoTime } from '../../../util/clock.ts';
+import { whyUnusable } from '../../../util/validity.ts';
 import { toReason } from '../../../worker/errors.ts';
 import type { Reason } from '../../../worker/reason.ts';
 import type { Context } from '../../contracts/context.ts';
@@ -51,8 +51,8 @@ export async function tokenFault(
   try {
     const state = await context.files.run(path, 'reading', () => inspectFile(path));
     if (state.kind === 'broken') return state.error.message;
-    const { expiresAt = Infinity } = state.facts;
-    return expiresAt > context.clock.now() ? undefined : `${path} ended at ${isoTime(expiresAt)}`;
+    const why = whyUnusable(state.facts, context.clock.now());
+    return why === undefined ? undefined : `${path} ${why}`;
   } catch (error) {
     return toReason(error).message;
   }

@@ -115,6 +115,12 @@ describe('c13: tokens of computing elements', () => {
       else expect(reason).to.match(said);
     });
 
+  it('let nothing be submitted while they are not valid yet', async () => {
+    const text = makeJwt({ nbf: now / 1000 + 600, exp: now / 1000 + 6000 });
+    for (const ce of [one, two]) writeFileSync(tokenOf(ce), text, { mode: 0o600 });
+    expect((await told())[0]).to.match(/is not valid before 2026-11-30T00:10:00/);
+  });
+
   /** The endpoints of the workers that were submitted, and the errors of the others. */
   async function submitted(workers: readonly WorkerToStart[]) {
     const { config, context, tally } = partsOf();
