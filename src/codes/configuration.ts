@@ -61,8 +61,7 @@ export const configurationErrors = {
   },
   syntax: {
     meaning: 'A file is not valid JSON or YAML, or Python could not read this panda_harvester.cfg.',
-    remedy:
-      'Fix the line that the message names; for JSON, look for a missing comma or quote just before it.',
+    remedy: 'Fix the line of the message; for JSON, look for a missing comma or quote just before it.',
   },
   'duplicate-key': {
     meaning:
@@ -78,8 +77,7 @@ export const configurationErrors = {
     remedy: 'Look for a spelling mistake; docs/configuration.md lists all keys.',
   },
   'cacher-item': {
-    meaning:
-      'An item of `cacher.data` is wrong or not needed, or an item that other settings need is missing.',
+    meaning: 'An item of `cacher.data` is wrong or not needed, or one that other settings need is missing.',
     remedy: 'Write it as `key|subkey|URL|dump file`. A notice needs no action.',
   },
   'cache-missing': {
@@ -95,8 +93,7 @@ export const configurationErrors = {
   'cache-login': {
     meaning:
       'A login of ours is in the name of an entry of a fetched file: its server sends back how it was asked. The entry is left out, since the name of a queue is shown everywhere.',
-    remedy:
-      'Tell those who run the server, and give thresher another login: this one may have been seen by others.',
+    remedy: 'Tell those who run the server, and give thresher another login: others may have seen this one.',
   },
   'cache-form': {
     meaning:
@@ -150,8 +147,7 @@ export const configurationErrors = {
   },
   'template-circle': {
     meaning: 'Queues name each other, or themselves, as templates: none of them can be merged.',
-    remedy:
-      'Put what they have in common into an entry with `"isTemplateQueue": true` and no template of its own.',
+    remedy: 'Put what they share into an entry with `"isTemplateQueue": true` and no template of its own.',
   },
   'nested-template': {
     meaning: 'A template names a template of its own, which is not followed, as in Harvester.',
@@ -166,8 +162,7 @@ export const configurationErrors = {
     remedy: 'Check the spelling; docs/configuration.md lists all plugins.',
   },
   'plugin-not-there': {
-    meaning:
-      'The queue needs a plugin of Harvester that thresher does not have (yet), so the queue is incomplete.',
+    meaning: 'The queue needs a plugin of Harvester that thresher does not have (yet): it is incomplete.',
     remedy:
       'Run the queue with Harvester for now; docs/configuration.md lists all plugins, and docs/plugins.md shows how to write one.',
   },
@@ -182,8 +177,7 @@ export const configurationErrors = {
     remedy: 'Nothing to do.',
   },
   'credmanager-dropped': {
-    meaning:
-      "Harvester's lists of credential managers differ in length: as in Harvester the shortest counts.",
+    meaning: "Harvester's lists of credential managers differ in length: the shortest counts, as there.",
     remedy: 'Write one line for each manager in every list, with `dummy` if the manager needs no value.',
   },
   'credmanager-not-applied': {
