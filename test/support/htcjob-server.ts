@@ -74,13 +74,13 @@ export class HtcJobServer implements OperatorClient {
     if (next < 0) next = this.#events.length;
     opened?.();
     const ends = AbortSignal.any([signal, this.#restored.signal]);
+    // It may end while an event is taken, when nobody listens yet.
+    const ended = new Promise((resolve) => {
+      ends.addEventListener('abort', resolve, { once: true });
+    });
     while (!ends.aborted) {
       for (let event = this.#events[next]; event !== undefined; event = this.#events[++next]) yield event;
-      const more = this.#more.promise;
-      const ended = new Promise((resolve) => {
-        ends.addEventListener('abort', resolve, { once: true });
-      });
-      await Promise.race([more, ended]);
+      await Promise.race([this.#more.promise, ended]);
     }
     if (!signal.aborted)
       throw new KubernetesError({ code: 'kubernetes-gone', message: 'compacted', maybeDone: false });
