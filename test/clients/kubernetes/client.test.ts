@@ -662,6 +662,43 @@ describe('a client of the Kubernetes API', () => {
     });
   });
 
+  it('hole 7: takes the first of two headers that a gateway and the API server both send', async () => {
+    const client = connect();
+    const [ahead, behind] = [3_600_000, -3_600_000].map((by) => new Date(Date.now() + by).toUTCString());
+    server.always((response) => {
+      response.writeHead(504, ['Retry-After', '3', 'Retry-After', '7', 'Date', ahead!, 'Date', behind!]);
+      response.end('upstream timeout');
+    });
+    for (const call of [
+      () => client.create(path, job, { signal }),
+      () => client.delete(one, { signal }),
+      () => client.list(path, { signal }, () => 1),
+      () => all(client.logs(log, { signal })),
+    ]) {
+      const { code, maybeDone, retryAfter } = await failure(call());
+      expect([code, maybeDone, retryAfter]).to.deep.equal(['kubernetes-server-error', true, 3000]);
+    }
+    expect(client.clockOffset, "the clock's lead").to.be.greaterThan(1_800_000);
+    server.next((response) => {
+      response.writeHead(201, ['Warning', '299 - "a"', 'Warning', '299 - "b"']);
+      response.end(JSON.stringify(job));
+    });
+    expect((await client.dryRun(path, job, { signal })).warnings).to.deep.equal(['a', 'b']);
+  });
+
+  it('hole 7: leaves open what became of a request whose answer it fails at, whatever fails', async () => {
+    // Read for the date in the header, and so first behind an answer.
+    const now = () => {
+      if (server.requests.length > 0) throw new TypeError('a fault of our own');
+      return systemClock.now();
+    };
+    const client = connect(undefined, { clock: { ...systemClock, now } });
+    server.always(status(503, 'ServiceUnavailable', 'later', {}, { 'retry-after': '1' }));
+    const { code, maybeDone, message } = await failure(client.create(path, job, { signal }));
+    expect([code, maybeDone]).to.deep.equal(['kubernetes-no-api', true]);
+    expect(message).to.contain('cannot be read: a fault of our own');
+  });
+
   it('does not take a yes that is no answer of the API for one', async () => {
     const client = connect();
     server.next((response) => {
