@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { givingWay } from '../../util/clock.ts';
-import { sizeOf } from '../../util/json.ts';
+import { isObject, sizeOf } from '../../util/json.ts';
 import { continueIn, noApi, parse, warningsOf, whyUnnamed, withoutPodTemplate } from './answers.ts';
 import type {
   AnswerOptions,
@@ -13,7 +13,7 @@ import type {
   Selection,
   WatchOptions,
 } from './call-options.ts';
-import { isKubernetesError, KubernetesError, statusFailure } from './errors.ts';
+import { type Asked, isKubernetesError, KubernetesError, statusFailure } from './errors.ts';
 import { linesOf } from './lines.ts';
 import {
   type ApiStatus,
@@ -45,8 +45,16 @@ interface PageAsked {
   readonly answer: Promise<Answer>;
 }
 
+/** A page of a list, as far as it is what a server of the API sends. */
+interface Page {
+  readonly items: readonly KubernetesObject[];
+  readonly resourceVersion: string;
+  /** The token of the page behind it; undefined: it is the last. */
+  readonly next: string | undefined;
+}
+
 interface PageRead {
-  readonly page: ListPage;
+  readonly page: Page;
   readonly bytes: number;
   /** The token of the next page, as it was found before the page was read, and that page. */
   readonly early: string | undefined;
@@ -69,6 +77,11 @@ const longestList = 16 * 1024 * 1024 * 1024;
 const mostKept = { objects: 1_000_000, characters: 512 * 1024 * 1024 } as const;
 /** Characters of a line of a watch behind which others have their turn: several such lines may have come at once. */
 const longLine = 65_536;
+/**
+ * Longest token of a next page, characters: it goes into a query. An API server's has some hundred, of the last object's name and namespace;
+ * `continueIn` finds none that is longer.
+ */
+const longestToken = 10_000;
 /** Pages of one list without an object, one after the other: a server that only ever says that there is more. */
 const mostEmpty = 1000;
 
@@ -189,9 +202,7 @@ export class KubernetesClient {
     const { labelSelector, fieldSelector } = options;
     const query = { labelSelector, fieldSelector, limit: 1 };
     const asked = { ...request('GET', path, options, query), accept: metadataTypes.list };
-    const { metadata } = (await this.#call(asked)) as ListPage;
-    if (metadata?.resourceVersion === undefined) throw noApi(this.#requests.asked(asked), 'no list');
-    return metadata.resourceVersion;
+    return pageOf(await this.#call(asked), this.#requests.asked(asked)).resourceVersion;
   }
 
   /** Whether there is any such object. */
@@ -199,9 +210,8 @@ export class KubernetesClient {
     const { labelSelector, fieldSelector } = options;
     const query = { labelSelector, fieldSelector, limit: 1 };
     const asked = { ...request('GET', path, options, query), accept: metadataTypes.list };
-    const page = (await this.#call(asked)) as ListPage;
-    if (page.items === undefined) throw noApi(this.#requests.asked(asked), 'no list');
-    return (page.items?.length ?? 0) > 0 || Boolean(page.metadata?.continue);
+    const { items, next } = pageOf(await this.#call(asked), this.#requests.asked(asked));
+    return items.length > 0 || next !== undefined;
   }
 
   /**
@@ -263,13 +273,13 @@ export class KubernetesClient {
     let bytes = 0;
     let empty = 0;
     let characters = 0;
-    /** Tokens of pages that were asked for: a proxy before servers of two versions may send the list in a circle. */
-    const begun = new Set<string>();
+    // A proxy before servers of two versions may send the list in a circle. Of all tokens one is kept, that of page 1, 2, 4, 8 and so on: it comes
+    // again in a circle of any length, and the tokens of all pages would fill the memory.
+    let [pages, mark, nextMark] = [0, '', 1];
     /** Pages that stay as small as they are. */
     let small = 0;
     const giveWay = givingWay(this.#clock);
     for (let current = pageAfter(undefined); ;) {
-      const asked = this.#requests.asked(current.asked);
       let read: PageRead;
       try {
         read = await this.#page(current, pageAfter);
@@ -281,17 +291,19 @@ export class KubernetesClient {
         current = pageAfter(current.after);
         continue;
       }
-      const { page, early, ahead } = read;
+      const asked = this.#requests.asked(current.asked);
+      const {
+        page: { items: found, resourceVersion, next },
+        early,
+        ahead,
+      } = read;
       // One large object must not make the rest of a long list slow: its continue token lives for some minutes. Where all are large, a page of
       // twice as many would be asked for in vain each time.
       if (small > 0) small -= 1;
       else limit = Math.min(full, 2 * limit);
       bytes += read.bytes;
       if (bytes > longestList) throw noApi(asked, `a list of more than ${longestList} bytes`);
-      // Unknown is never zero: what is no list has not said that there is nothing.
-      if (page.items === undefined || page.metadata?.resourceVersion === undefined)
-        throw noApi(asked, 'no list');
-      for (const object of page.items ?? []) {
+      for (const object of found) {
         // Others have their turn: secrets may be looked for in each object.
         await giveWay();
         const kept = record(object);
@@ -299,11 +311,10 @@ export class KubernetesClient {
         items.push(kept);
         characters += sizeOf(kept);
       }
-      const next = page.metadata.continue;
-      if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
-      if (begun.has(next)) throw noApi(asked, 'a page behind which one comes that was there before');
-      begun.add(next);
-      empty = (page.items ?? []).length === 0 ? empty + 1 : 0;
+      if (next === undefined) return { items, resourceVersion };
+      if (next === mark) throw noApi(asked, 'a page behind which one comes that was there before');
+      if (++pages === nextMark) [mark, nextMark] = [next, 2 * nextMark];
+      empty = found.length === 0 ? empty + 1 : 0;
       if (empty > mostEmpty) throw noApi(asked, `more than ${mostEmpty} pages without an object`);
       if (items.length > mostKept.objects)
         throw noApi(asked, `a list of more than ${mostKept.objects} objects`);
@@ -319,7 +330,7 @@ export class KubernetesClient {
     // The server makes the next page while this one is read.
     const ahead = early === undefined ? undefined : pageAfter(early);
     ahead?.answer.catch(() => undefined);
-    const page = parse(body, this.#requests.asked(asked)) as ListPage;
+    const page = pageOf(parse(body, this.#requests.asked(asked)), this.#requests.asked(asked));
     return { page, bytes: body.length, early, ahead };
   }
 
@@ -343,6 +354,29 @@ export class KubernetesClient {
     if (unnamed !== undefined) throw unnamed;
     return found;
   }
+}
+
+/**
+ * Unknown is never zero: what is no list has not said that there is nothing. Go writes a list without elements as null.
+ * @throws KubernetesError for what is no list, and for one whose version or token is no such text
+ */
+function pageOf(answer: object, asked: Asked): Page {
+  const { metadata, items } = answer as Readonly<Record<string, unknown>>;
+  if (!isObject(metadata) || items === undefined) throw noApi(asked, 'no list');
+  const { resourceVersion, continue: next } = metadata;
+  if (resourceVersion === undefined) throw noApi(asked, 'no list');
+  const all: unknown = items ?? [];
+  if (!Array.isArray(all) || !all.every(isObject)) throw noApi(asked, 'a list whose items are no objects');
+  const unnamed = whyUnnamed(metadata, asked);
+  if (unnamed !== undefined) throw unnamed;
+  if (typeof resourceVersion !== 'string') throw noApi(asked, 'a list whose version is no text');
+  if (!isToken(next ?? ''))
+    throw noApi(asked, `a list whose metadata.continue is no text of at most ${longestToken} characters`);
+  return { items: all, resourceVersion, next: (next as string | null | undefined) || undefined };
+}
+
+function isToken(next: unknown): boolean {
+  return typeof next === 'string' && next.length <= longestToken;
 }
 
 function objectTooLarge(path: string, cause: KubernetesError, name?: string): KubernetesError {

@@ -178,7 +178,7 @@ export function failureOf(
 }
 
 /** The failure that a Status object reports; an ERROR event of a watch holds one, too. */
-export function statusFailure(asked: Asked, said: ApiStatus, headerRetryAfter?: number): KubernetesError {
+export function statusFailure(asked: Asked, said: unknown, headerRetryAfter?: number): KubernetesError {
   const status = wellTyped(said);
   const http = status.code ?? 500;
   const rule = rules.find((rule) => covers(rule.status, http) && (rule.when?.(status) ?? true));
@@ -200,8 +200,8 @@ export function statusFailure(asked: Asked, said: ApiStatus, headerRetryAfter?: 
 }
 
 /** A Status without what has another type than the API gives it: a server, or who pretends to be one, may say anything. */
-function wellTyped(said: object): ApiStatus {
-  const { message, reason, code, details } = said as Readonly<Record<string, unknown>>;
+function wellTyped(said: unknown): ApiStatus {
+  const { message, reason, code, details } = isObject(said) ? said : {};
   const { name, retryAfterSeconds, causes } = isObject(details) ? details : {};
   return {
     ...(typeof message === 'string' && { message: fromOutside(message) }),

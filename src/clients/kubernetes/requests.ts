@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../worker/errors.ts';
 import type { Access, Current } from './access.ts';
 import { givenUp } from './connection-failures.ts';
 import { type Asked, failureOf, KubernetesError, parseRetryAfter } from './errors.ts';
@@ -123,21 +124,22 @@ export class Requests {
     request: Request,
     go: (connection: Connection, timeout: number) => Promise<T>,
   ): Promise<T> {
-    const { access, pacer, clock } = this.#options;
+    const { access, pacer } = this.#options;
     const { signal, timeout = this.#options.timeout ?? defaultTimeout } = request;
     let renewed = false;
     for (let attempt = 1; ; attempt++) {
       if (!(await pacer.admitted(timeout, signal))) throw this.#notAdmitted(request);
       const connection = await this.#connect(request);
-      const answer = await go(connection, timeout);
-      const { status, headers, body } = answer;
-      this.#noteTime(headers.date);
-      if (status >= 200 && status < 300) {
-        this.#hasAnswered = true;
-        return answer;
+      let answer: T;
+      let failure: KubernetesError | undefined;
+      try {
+        answer = await go(connection, timeout);
+        failure = this.#failureIn(answer, request);
+      } catch (error) {
+        // Once it may have been sent, an error of whatever kind says nothing of what the server did.
+        throw error instanceof KubernetesError ? error : unreadable(this.asked(request), error);
       }
-      const retryAfter = parseRetryAfter(headers['retry-after'], clock.now());
-      const failure = failureOf(this.asked(request), status, body, retryAfter);
+      if (failure === undefined) return answer;
       if (failure.code === 'kubernetes-too-many-requests' && request.once !== true) {
         pacer.pause(Math.min(failure.retryAfter ?? defaultPause, longestPause));
         if (attempt < patience) continue;
@@ -148,6 +150,18 @@ export class Requests {
       const next = await this.#unlessEnded(request, access.renew(generation, signal));
       if (next.generation === generation) throw failure;
     }
+  }
+
+  /** @returns undefined for a success */
+  #failureIn(answer: Answer, request: Request): KubernetesError | undefined {
+    const { status, body } = answer;
+    this.#noteTime(headerOf(answer, 'date'));
+    if (status >= 200 && status < 300) {
+      this.#hasAnswered = true;
+      return undefined;
+    }
+    const retryAfter = parseRetryAfter(headerOf(answer, 'retry-after'), this.#options.clock.now());
+    return failureOf(this.asked(request), status, body, retryAfter);
   }
 
   /** The server's word for the time has whole seconds, and took its way here. */
@@ -223,6 +237,19 @@ function callOf({ method, path, query, content, accept }: Request): Call {
     ...(content && { 'content-type': content.type }),
   };
   return { method, path: withQuery(path, query), headers, ...(content && { body: content.text }) };
+}
+
+/** A header's text: of one that stands several times the first. */
+function headerOf({ headers }: Answer, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : value?.[0];
+}
+
+/** The failure of a request whose answer nobody knows how to take: what the server did is open. */
+function unreadable(asked: Asked, error: unknown): KubernetesError {
+  const message = `${asked.server} gave an answer to ${asked.method} ${asked.path} that cannot be read: ${messageOf(error)}`;
+  const failure = { code: 'kubernetes-no-api', message, maybeDone: true } as const;
+  return new KubernetesError(failure, { ...asked }, { cause: error });
 }
 
 function placeOf(server: string): Place {

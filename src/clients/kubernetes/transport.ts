@@ -1,5 +1,4 @@
 import { Gathered } from '../../util/gathered.ts';
-import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import { Body, type Ending, type Exchange } from './body.ts';
@@ -41,7 +40,8 @@ export interface Call {
 
 export interface Answer {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  /** Node's own type says of most of them that they stand once, and whoever answers may send each as often as it likes. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
 }
 
@@ -53,7 +53,7 @@ export interface Opened extends Answer {
 
 /** The events of an answer as it comes in. One of `end` and `lost` comes last, once. */
 interface Sink {
-  start(status: number, headers: IncomingHttpHeaders): void;
+  start(status: number, headers: Answer['headers']): void;
   data(chunk: Buffer): void;
   end(): void;
   lost(error: KubernetesError): void;
@@ -100,7 +100,7 @@ export class Transport {
       const body = new Gathered();
       return new Promise<Answer>((resolve, reject) => {
         let status = 0;
-        let headers: IncomingHttpHeaders = {};
+        let headers: Answer['headers'] = {};
         const exchange = this.#exchange(this.#requests, call, largest.success, {
           start: (...head) => ([status, headers] = head),
           data: (chunk) => {

@@ -258,7 +258,9 @@ export class K8sSubmitter implements Submitter {
   }
 
   #refusal(error: unknown, worker: Worker): SubmitOutcome {
-    if (isKubernetesError(error) && error.maybeDone) return { kind: 'unknown', error: toReason(error) };
+    // Whatever else is thrown may have come at any moment, also behind the creation.
+    const isRefusal = isKubernetesError(error) ? !error.maybeDone : error instanceof ThresherError;
+    if (!isRefusal) return { kind: 'unknown', error: toReason(error) };
     this.#parts.namespace.refused.set(worker.workerId, worker.attempt);
     const permanent = isKubernetesError(error, 'kubernetes-invalid');
     return { kind: 'rejected', permanent, error: toReason(error) };

@@ -25,7 +25,7 @@ import {
   loadTemplate,
   payloadKeysOf,
 } from './template.ts';
-import type { Claim, Marked, ShimClaim } from './worker-files.ts';
+import type { Marked, ShimClaim } from './worker-files.ts';
 
 /** Workers started side by side. */
 const startsAtOnce = 8;
@@ -233,14 +233,13 @@ export class LocalSubmitter implements Submitter {
     let pause = 2;
     for (;;) {
       const over = ended.value;
-      let claim: Claim | undefined;
       try {
-        claim = await directory.claimOf(worker.workerId, worker.attempt);
+        const claim = await directory.claimOf(worker.workerId, worker.attempt);
+        if (claim?.by === 'shim') return await this.#accepted(marked, claim);
       } catch (error) {
-        // It may run by now.
+        // It may run by now, or does: a look at the processes fails, too, where the daemon has no more file descriptors.
         return { kind: 'unknown', error: toReason(error) };
       }
-      if (claim?.by === 'shim') return this.#accepted(marked, claim);
       if (over !== undefined) {
         return this.#refused(worker, 'spawn-failed', `the worker's shim ended at once: ${over}`);
       }

@@ -462,9 +462,13 @@ describe('a client of the Kubernetes API', () => {
       });
     };
     const list = () => failure(client.list(path, { signal }, ({ metadata }) => metadata?.name));
-    serve(() => 'abc'.charAt(pages % 3), [{ metadata: { name: 'a' } }]);
-    expect((await list()).message).to.contain('one comes that was there before');
-    expect(pages).to.be.lessThan(6);
+    for (const length of [1, 2, 3, 7])
+      for (const before of [0, 3]) {
+        const next = () => (pages <= before ? `to ${pages}` : `in ${(pages - before) % length}`);
+        serve(next, [{ metadata: { name: 'a' } }]);
+        expect((await list()).message).to.contain('one comes that was there before');
+        expect(pages, `of ${length} pages behind ${before}`).to.be.at.most(3 * (length + before) + 1);
+      }
     serve(() => String(pages), []);
     const { code, message } = await list();
     expect([code, message.includes('more than 1000 pages without an object')]).to.deep.equal([
@@ -472,6 +476,51 @@ describe('a client of the Kubernetes API', () => {
       true,
     ]);
     expect(pages).to.be.lessThan(1010);
+  });
+
+  it('hole 8: takes no list whose tokens and versions are longer than those of a server, or no texts', async () => {
+    const client = connect();
+    const list = () => client.list(path, { signal }, ({ metadata }) => metadata?.name);
+    const items = [{ metadata: { name: 'a' } }];
+    const token = 't'.repeat(10_000);
+    const said = [{ continue: token, resourceVersion: 'v'.repeat(253) }, { resourceVersion: '1' }];
+    server.next(...said.map((metadata) => json(200, { metadata, items })));
+    expect(await list()).to.deep.equal({ items: ['a', 'a'], resourceVersion: '1' });
+    for (const metadata of [
+      ...[`${token}t`, 'x'.repeat(1_000_000), { a: 1 }, ['x'], 7, true].map((next) => ({ continue: next })),
+      ...['v'.repeat(254), { a: 1 }, ['1'], 1, null].map((resourceVersion) => ({ resourceVersion })),
+    ]) {
+      const before = server.requests.length;
+      server.always(json(200, { metadata: { resourceVersion: '1', ...metadata }, items }));
+      for (const call of [
+        list,
+        () => client.version(path, { signal }),
+        () => client.exists(path, { signal }),
+      ]) {
+        const { code, message } = await failure(call());
+        expect(code, JSON.stringify(metadata).slice(0, 80)).to.equal('kubernetes-no-api');
+        expect(message.length, 'nothing of it is shown').to.be.lessThan(300);
+      }
+      // The page behind one may be asked for while that one is read.
+      expect(server.requests.length - before, 'requests').to.be.at.most(4);
+    }
+  });
+
+  it('hole 7: takes no items that are no list of objects for none, nor for some', async () => {
+    const client = connect();
+    const metadata = { resourceVersion: '1' };
+    for (const items of ['', 'abc', 0, false, {}, { a: 1 }, [null], ['a'], [[]]]) {
+      server.always(json(200, { metadata, items }));
+      for (const call of [
+        () => client.list(path, { signal }, () => 1),
+        () => client.exists(path, { signal }),
+      ])
+        expect((await failure(call())).code, JSON.stringify(items)).to.equal('kubernetes-no-api');
+    }
+    // So Go writes a list without elements.
+    server.always(json(200, { metadata, items: null }));
+    expect(await client.list(path, { signal }, () => 1)).to.deep.equal({ items: [], resourceVersion: '1' });
+    expect(await client.exists(path, { signal })).to.equal(false);
   });
 
   describe('hole 8: that lists objects whose page is too large', () => {
@@ -660,6 +709,43 @@ describe('a client of the Kubernetes API', () => {
       }
       expect(seen).to.equal(8);
     });
+  });
+
+  it('hole 7: takes the first of two headers that a gateway and the API server both send', async () => {
+    const client = connect();
+    const [ahead, behind] = [3_600_000, -3_600_000].map((by) => new Date(Date.now() + by).toUTCString());
+    server.always((response) => {
+      response.writeHead(504, ['Retry-After', '3', 'Retry-After', '7', 'Date', ahead!, 'Date', behind!]);
+      response.end('upstream timeout');
+    });
+    for (const call of [
+      () => client.create(path, job, { signal }),
+      () => client.delete(one, { signal }),
+      () => client.list(path, { signal }, () => 1),
+      () => all(client.logs(log, { signal })),
+    ]) {
+      const { code, maybeDone, retryAfter } = await failure(call());
+      expect([code, maybeDone, retryAfter]).to.deep.equal(['kubernetes-server-error', true, 3000]);
+    }
+    expect(client.clockOffset, "the clock's lead").to.be.greaterThan(1_800_000);
+    server.next((response) => {
+      response.writeHead(201, ['Warning', '299 - "a"', 'Warning', '299 - "b"']);
+      response.end(JSON.stringify(job));
+    });
+    expect((await client.dryRun(path, job, { signal })).warnings).to.deep.equal(['a', 'b']);
+  });
+
+  it('hole 7: leaves open what became of a request whose answer it fails at, whatever fails', async () => {
+    // Read for the date in the header, and so first behind an answer.
+    const now = () => {
+      if (server.requests.length > 0) throw new TypeError('a fault of our own');
+      return systemClock.now();
+    };
+    const client = connect(undefined, { clock: { ...systemClock, now } });
+    server.always(status(503, 'ServiceUnavailable', 'later', {}, { 'retry-after': '1' }));
+    const { code, maybeDone, message } = await failure(client.create(path, job, { signal }));
+    expect([code, maybeDone]).to.deep.equal(['kubernetes-no-api', true]);
+    expect(message).to.contain('cannot be read: a fault of our own');
   });
 
   it('does not take a yes that is no answer of the API for one', async () => {

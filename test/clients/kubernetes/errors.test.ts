@@ -27,6 +27,12 @@ describe("an API server's refusal", () => {
       );
   });
 
+  it('hole 8: of a watch that has no Status is a refusal all the same', () => {
+    const asked = { server: 'https://s', method: 'GET', path: '/apis/batch/v1/jobs' };
+    for (const none of [undefined, null, 'x', 7, []])
+      expect(statusFailure(asked, none)).to.include({ code: 'kubernetes-server-error', maybeDone: true });
+  });
+
   it('hole 8: of a text without end its beginning counts', () => {
     const long = 'admission webhook '.repeat(20_000);
     expect(refusal(422, 'Invalid', long).code).to.equal('kubernetes-invalid');

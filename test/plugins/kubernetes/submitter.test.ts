@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
 import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { KubernetesStub, type StubObject } from '../../support/kubernetes-stub.ts';
 import { workerOf } from '../../support/samples.ts';
@@ -56,6 +57,58 @@ describe('a Kubernetes cluster that gives an object of a worker a uid with our o
       kind: 'found',
       handle: { batchID: worker.name, uid },
     });
+  });
+});
+
+describe('hole 7: a Kubernetes cluster that makes a Job and whose answer is of no use', () => {
+  const worker = workerOf(1);
+  let stub: KubernetesStub;
+
+  beforeEach(async () => {
+    stub = await KubernetesStub.start();
+    writeFileSync(join(stub.directory, 'job.json'), JSON.stringify(template));
+  });
+  afterEach(() => stub.stop());
+
+  /** The outcome of the submission, and what is found of it. */
+  const outcomes = async () => {
+    const submitter = stub.plugin('submitter', { k8s_yaml_file: 'job.json' });
+    const outcome = (await submitter.submit([worker], signal)).get(1);
+    return [outcome?.kind, (await submitter.find([worker], signal)).get(1)?.kind];
+  };
+
+  it('has an unknown outcome where a gateway answers with two Retry-After headers', async () => {
+    stub.answer = (response, { verb, resource }, seen) => {
+      if (verb !== 'create' || resource !== 'jobs') return false;
+      const made = JSON.parse(seen.body) as StubObject;
+      stub.jobs.set(made.metadata.name, { ...made, metadata: { ...made.metadata, uid: 'u' } });
+      response.writeHead(504, ['Retry-After', '1', 'Retry-After', '2']).end('upstream timeout');
+      return true;
+    };
+    expect(await outcomes()).to.deep.equal(['unknown', 'found']);
+  });
+
+  it('has an unknown outcome where anything fails behind the creation that is no error of thresher', async () => {
+    stub.answer = (response, { verb, resource }, seen) => {
+      if (verb !== 'create' || resource !== 'jobs') return false;
+      const made = JSON.parse(seen.body) as StubObject;
+      const object = { ...made, metadata: { ...made.metadata, uid: 'u' } };
+      stub.jobs.set(made.metadata.name, object);
+      json(201, object)(response, seen);
+      return true;
+    };
+    const own = Object.getOwnPropertyDescriptor(KubernetesClient.prototype, 'createText')!;
+    const createText = own.value as KubernetesClient['createText'];
+    const failing: KubernetesClient['createText'] = async function (this: KubernetesClient, ...given) {
+      await createText.apply(this, given);
+      throw new TypeError('a fault of our own');
+    };
+    Object.defineProperty(KubernetesClient.prototype, 'createText', { ...own, value: failing });
+    try {
+      expect(await outcomes()).to.deep.equal(['unknown', 'found']);
+    } finally {
+      Object.defineProperty(KubernetesClient.prototype, 'createText', own);
+    }
   });
 });
 

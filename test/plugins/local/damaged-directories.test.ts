@@ -13,7 +13,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Worker } from '../../../src/plugins/contracts/index.ts';
+import { rejection } from '../../support/kubernetes-client.ts';
 import { LocalBackend } from '../../support/local-plugins.ts';
+import { workerOf } from '../../support/samples.ts';
 import { removeDirectory } from '../../support/temporary.ts';
 import { until } from '../../support/until.ts';
 
@@ -280,6 +282,26 @@ describe('a damaged directory of a local worker', () => {
       return text;
     };
     expect(await read().catch((error: unknown) => error)).to.include({ code: 'no-log' });
+  });
+});
+
+describe('hole 7: a local worker whose claim cannot be read', () => {
+  it('may run where the look for its processes fails, and is found by the next one', async () => {
+    const backend = new LocalBackend();
+    const host = backend.host();
+    const [claimOf, survivor] = [host.directory.claimOf.bind(host.directory), host.survivor.bind(host)];
+    host.directory.claimOf = async (...asked) =>
+      (await claimOf(...asked)) && { by: 'shim', pid: 0, startTicks: 0, bootId: '' };
+    host.survivor = () => Promise.reject(new Error('EMFILE: too many open files'));
+    try {
+      const failed = await rejection(backend.start(7));
+      expect(String(failed)).to.contain('"unknown"').and.to.contain('EMFILE');
+    } finally {
+      Object.assign(host, { survivor });
+      Object.assign(host.directory, { claimOf });
+    }
+    expect(await backend.find(workerOf(7))).to.have.property('kind', 'found');
+    await backend.clean();
   });
 });
 
