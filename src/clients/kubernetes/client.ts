@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { givingWay } from '../../util/clock.ts';
 import { sizeOf } from '../../util/json.ts';
-import { continueIn, noApi, parse, warningsOf, whyUnnamed, withoutPodTemplate } from './answers.ts';
+import { continueIn, noApi, parse, warningsOf, whyUnnamed } from './answers.ts';
 import type {
   AnswerOptions,
   CallOptions,
@@ -217,8 +217,7 @@ export class KubernetesClient {
     const chunks = await this.#requests.open(asked, silence);
     opened?.();
     for await (const line of linesOf(chunks)) {
-      const shorten = noTemplate ? withoutPodTemplate : undefined;
-      const event = parse(line, this.#requests.asked(asked), { shorten }) as WatchLine;
+      const event = parse(line, this.#requests.asked(asked), { noTemplate }) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
       yield event;
       if (line.length > longLine) await setImmediate();
