@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { givingWay } from '../../util/clock.ts';
 import { sizeOf } from '../../util/json.ts';
 import { continueIn, noApi, parse, warningsOf, whyUnnamed } from './answers.ts';
@@ -67,8 +66,6 @@ const longestList = 16 * 1024 * 1024 * 1024;
 
 /** What is kept of one list: objects, and their size in characters. */
 const mostKept = { objects: 1_000_000, characters: 512 * 1024 * 1024 } as const;
-/** Characters of a line of a watch behind which others have their turn: several such lines may have come at once. */
-const longLine = 65_536;
 /** Pages of one list without an object, one after the other: a server that only ever says that there is more. */
 const mostEmpty = 1000;
 
@@ -216,11 +213,10 @@ export class KubernetesClient {
     const asked = request('GET', path, options, { watch: true, allowWatchBookmarks: true, ...range });
     const chunks = await this.#requests.open(asked, silence);
     opened?.();
-    for await (const line of linesOf(chunks)) {
+    for await (const line of linesOf(chunks, this.#clock)) {
       const event = parse(line, this.#requests.asked(asked), { noTemplate }) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
       yield event;
-      if (line.length > longLine) await setImmediate();
     }
   }
 

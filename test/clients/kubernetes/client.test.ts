@@ -641,25 +641,27 @@ describe('a client of the Kubernetes API', () => {
       expect(server.requests.length).to.be.at.most(12);
     });
 
-    it('gives others their turn between two long lines of a watch', async () => {
-      const event = { type: 'MODIFIED', object: { metadata: { name: 'a', text: 'x'.repeat(70_000) } } };
-      server.next(
-        lines(
-          Array.from({ length: 8 }, () => event),
-          (response) => response.end(),
-        ),
-      );
-      const options = { signal, resourceVersion: '5', timeoutSeconds: 300, silence: 60_000 };
-      let turns = 0;
-      let seen = 0;
-      for await (const one of connect().watch(path, options)) {
-        expect(one.type).to.equal('MODIFIED');
-        expect(turns, 'turns of others').to.be.at.least(seen);
-        seen++;
-        setImmediate(() => turns++);
-      }
-      expect(seen).to.equal(8);
-    });
+    const events = {
+      'long ones': { many: 8, text: 'x'.repeat(70_000), takes: 20 },
+      'short ones': { many: 2000, text: '', takes: 0.5 },
+    };
+    for (const [what, { many, text, takes }] of Object.entries(events))
+      it(`gives others their turn between the lines of a watch, by the time that they take: ${what}`, async () => {
+        const event = { type: 'MODIFIED', object: { metadata: { name: 'a', resourceVersion: '6', text } } };
+        server.next(lines([`${JSON.stringify(event)}\n`.repeat(many)], (response) => response.end()));
+        const options = { signal, resourceVersion: '5', timeoutSeconds: 300, silence: 60_000 };
+        let [seen, inTurn, most] = [0, 0, 0];
+        const clock = { ...systemClock, monotonic: () => seen * takes };
+        for await (const one of connect(undefined, { clock }).watch(path, options)) {
+          expect(one.type).to.equal('MODIFIED');
+          if (inTurn === 0) setImmediate(() => (inTurn = 0));
+          seen++;
+          inTurn++;
+          most = Math.max(most, inTurn);
+        }
+        expect(seen).to.equal(many);
+        expect(most * takes, 'ms in one turn').to.be.at.most(21);
+      });
   });
 
   it('does not take a yes that is no answer of the API for one', async () => {
