@@ -216,6 +216,8 @@ export class KubernetesClient {
     for await (const line of linesOf(chunks, this.#clock)) {
       const event = parse(line, this.#requests.asked(asked), { noTemplate }) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
+      // A flood of such would never end, and count as a watch that goes well.
+      if (!isVersioned(event)) throw noApi(this.#requests.asked(asked), 'an event without a version');
       yield event;
     }
   }
@@ -338,6 +340,11 @@ export class KubernetesClient {
     if (unnamed !== undefined) throw unnamed;
     return found;
   }
+}
+
+/** Whether it is an event as each API server sends them, bookmarks too. */
+function isVersioned({ object }: Partial<WatchEvent>): boolean {
+  return typeof object?.metadata?.resourceVersion === 'string';
 }
 
 function objectTooLarge(path: string, cause: KubernetesError, name?: string): KubernetesError {

@@ -541,12 +541,13 @@ describe('a client of the Kubernetes API', () => {
     it('reads an object that has as many values as are read in a moment, also by itself and in a watch', async () => {
       const many = Array.from({ length: 290_000 }, () => []);
       const large = { metadata: { name: 'large' }, spec: { many } };
+      const versioned = { ...large, metadata: { name: 'large', resourceVersion: '6' } };
       serve([{ metadata: { name: 'a' } }, large, { metadata: { name: 'b' } }]);
       expect(await listed()).to.deep.equal(['a', 'large', 'b']);
       const client = connect();
       server.next(
         json(200, large),
-        lines([{ type: 'ADDED', object: large }], (response) => response.end()),
+        lines([{ type: 'ADDED', object: versioned }], (response) => response.end()),
       );
       expect(await client.get(one, { signal })).to.have.nested.property('metadata.name', 'large');
       const options = { signal, resourceVersion: '5', timeoutSeconds: 300, silence: 60_000 };
@@ -1056,6 +1057,22 @@ describe('a client of the Kubernetes API', () => {
       for (const code of ['kubernetes-gone', 'kubernetes-no-api', 'kubernetes-gone']) {
         expect(await failure(all(client.watch(path, watch)))).to.have.property('code', code);
       }
+    });
+
+    it('a watch fails for an event that has no version', async () => {
+      const client = connect();
+      for (const object of [
+        undefined,
+        null,
+        {},
+        { metadata: null },
+        { metadata: { resourceVersion: { a: 1 } } },
+      ])
+        for (const type of ['ADDED', 'BOOKMARK', undefined]) {
+          server.next(lines([event('ADDED', 'a'), { type, object }]));
+          const { code, status: said } = await failure(all(client.watch(path, watch)));
+          expect([code, said]).to.deep.equal(['kubernetes-no-api', undefined]);
+        }
     });
 
     it('watches do not keep requests waiting, however many there are', async () => {
