@@ -8,7 +8,7 @@ import type { Answer } from './transport.ts';
  * The most that one answer may have: an object takes a hundred times the memory of its text, and nothing else runs while it is read, so each of
  * these was measured to take less than 100 ms. A key that no object had before costs as much as ten other values. A page has 250 objects, each of some
  * hundred values; a list asks for a page that has more again, in smaller parts. The largest of the objects that are meant to be read are HTCJobs: of
- * 10,000 jobs, with two texts and a return code of three keys for each.
+ * 10,000 jobs, with two texts and a return code of three keys for each. A text that has quotes in it counts for two values.
  */
 const bounds = {
   /** Lists and objects. */
@@ -17,6 +17,8 @@ const bounds = {
   keys: 40_000,
   /** Characters outside of texts: a server may send blanks and digits without end. */
   besides: 2_000_000,
+  /** The same, with what is left out: half of an answer are fields that nobody reads. */
+  lookedAt: 4_000_000,
 } as const;
 
 /** The beginning of the next page, if the text has it before its first object; the page itself has it for certain. */
@@ -29,18 +31,18 @@ export function continueIn(text: string): string | undefined {
 const longestHead = 10_000;
 
 interface Reading {
-  /** Leaves out what the caller does not read; where the rest is no JSON, the whole is parsed instead. */
-  readonly shorten?: ((text: string) => string) | undefined;
+  /** Leaves out the templates of Jobs, too: that of its Pods is most of a Job. */
+  readonly noTemplate?: boolean | undefined;
 }
 
 /**
  * The fields that a successful answer must have.
  * @throws KubernetesError `kubernetes-too-large` for more values than the daemon reads at once, and `kubernetes-no-api`
  */
-export function parse(text: string, asked: Asked, { shorten = withoutUnread }: Reading = {}): object {
-  let value = parsed(shorten(text));
-  if (value === undefined || value === tooMuch) value = parsed(withoutUnreadByCount(text));
-  if (value === tooMuch) throw tooLarge(asked, boundsInWords, true);
+export function parse(text: string, asked: Asked, { noTemplate }: Reading = {}): object {
+  const rest = withoutUnread(text, noTemplate ? withTemplate : unread);
+  if (rest === undefined) throw tooLarge(asked, boundsInWords, true);
+  const value = parsed(rest);
   if (typeof value === 'object' && value !== null) return value;
   const said = mayTellSecrets(asked)
     ? ''
@@ -48,42 +50,7 @@ export function parse(text: string, asked: Asked, { shorten = withoutUnread }: R
   throw noApi(asked, `no JSON object${said}`);
 }
 
-/** Counts outside of texts: what a user writes into one is not the server's. */
-function isTooMuch(text: string): boolean {
-  let [nested, values, keys, besides] = [0, 0, 0, 0];
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (++besides > bounds.besides) return true;
-    if (code === quote) at = endOfText(text, at);
-    else if (code === comma && ++values > bounds.values) return true;
-    else if (code === colon && ++keys > bounds.keys) return true;
-    else if ((code === list || code === object) && ++nested > bounds.nested) return true;
-  }
-  return false;
-}
-
-const boundsInWords = `${bounds.nested} lists and objects, ${bounds.values} values, ${bounds.keys} keys, or ${bounds.besides} characters outside of texts`;
-
-const [quote, comma, list, object] = [0x22, 0x2c, 0x5b, 0x7b] as const;
-const [colon, slash, endOfList, endOfObject] = [0x3a, 0x5c, 0x5d, 0x7d] as const;
-
-function endOfText(text: string, start: number): number {
-  const end = text.indexOf('"', start + 1);
-  if (end === -1) return text.length;
-  if (text.charCodeAt(end - 1) !== slash) return end;
-  // A text may be full of quotes, and a search from each to the next takes four times as long.
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === slash) at++;
-    else if (code === quote) return at;
-  }
-  return text.length;
-}
-
-const tooMuch = Symbol('more than is read at once');
-
 function parsed(text: string): unknown {
-  if (isTooMuch(text)) return tooMuch;
   try {
     return JSON.parse(text) as unknown;
   } catch {
@@ -92,95 +59,105 @@ function parsed(text: string): unknown {
   }
 }
 
-const managedFields = ',"managedFields":[';
+const boundsInWords = `${bounds.nested} lists and objects, ${bounds.values} values, ${bounds.keys} keys, or ${bounds.besides} characters outside of texts`;
 
-/**
- * `managedFields` are half of an API server's answer, and no part of thresher reads them: they cost a third of the time
- * to parse, and make most of the garbage. This text appears nowhere else: inside a string its quotes would be escaped.
- * If the cut ends too early, at a `}]` in a string of the field itself, the rest is no JSON, and the caller parses the
- * whole instead.
- */
-function withoutManagedFields(text: string): string {
-  let rest = '';
-  let from = 0;
-  for (let at = text.indexOf(managedFields); at !== -1; at = text.indexOf(managedFields, from)) {
-    const end = text.indexOf('}]', at);
-    if (end === -1) return text;
-    rest += text.slice(from, at);
-    from = end + 2;
+const [quote, comma, list, object] = [0x22, 0x2c, 0x5b, 0x7b] as const;
+const [colon, slash, endOfList, endOfObject] = [0x3a, 0x5c, 0x5d, 0x7d] as const;
+
+/** Where a text ends that has quotes in it. One may be full of them, and a search from each to the next takes four times as long. */
+function endOfQuoting(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === slash) at++;
+    else if (code === quote) return at;
   }
-  return from === 0 ? text : rest + text.slice(from);
+  return text.length;
 }
 
 /**
- * Parts of an object that its author fills as he likes, and of which thresher reads nothing once they have more than so many values, with each key
- * for ten: what one puts there must not keep the objects of all others in a list from being read. A HTCJob whose command is an empty object is one
- * that cannot be run, as is one with more arguments.
+ * Lists and objects of which thresher reads nothing once they have more than so many values, with each key for ten, by their keys as JSON writes
+ * them. An author fills most of these as he likes: what one puts there must not keep the objects of all others in a list from being read. A HTCJob
+ * whose command is an empty object is one that cannot be run, as is one with more arguments. `managedFields` are half of an API server's answer, and
+ * no part of thresher reads them: they cost a third of the time to parse, and make most of the garbage.
  */
-const freeParts = {
-  '"labels":': 10_000,
-  '"annotations":': 10_000,
-  '"ownerReferences":': 10_000,
-  '"command":': 100_000,
-};
+const unread: ReadonlyMap<string, number> = new Map([
+  ['"managedFields"', 0],
+  ['"labels"', 10_000],
+  ['"annotations"', 10_000],
+  ['"ownerReferences"', 10_000],
+  ['"command"', 100_000],
+]);
+const withTemplate: ReadonlyMap<string, number> = new Map([...unread, ['"template"', 0]]);
+const longestKey = Math.max(...[...withTemplate.keys()].map((key) => key.length));
 /** How many other values a key counts for. */
 const perKey = 10;
 
-/** Puts an empty object in the place of each value behind `begin`, which is a key as JSON writes it, that has more than `most`. */
-function withoutLarge(text: string, [begin, most]: readonly [begin: string, most: number]): string {
-  let rest = '';
-  let from = 0;
-  for (let at = text.indexOf(begin); at !== -1; at = text.indexOf(begin, at)) {
-    const start = at + begin.length;
-    const { end, weight } = valueAt(text, start);
-    at = end;
-    if (weight <= most) continue;
-    rest += `${text.slice(from, start)}{}`;
-    from = end;
-  }
-  return from === 0 ? text : rest + text.slice(from);
+/** A list or object that may be left out, with all that was counted before it. */
+interface Part {
+  readonly key: number;
+  readonly start: number;
+  readonly most: number;
+  readonly depth: number;
+  readonly nested: number;
+  readonly values: number;
+  readonly keys: number;
+  readonly inTexts: number;
 }
-
-/** Where the list or object ends that begins here, and how much is in it: nothing in a value of another type. */
-function valueAt(text: string, start: number): { readonly end: number; readonly weight: number } {
-  let [weight, depth] = [0, 0];
-  for (let at = start; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === list || code === object) {
-      depth++;
-      weight++;
-    } else if (depth === 0) return { end: at, weight };
-    else if (code === quote) at = endOfText(text, at);
-    else if (code === comma) weight++;
-    else if (code === colon) weight += perKey;
-    else if ((code === endOfList || code === endOfObject) && --depth === 0) return { end: at + 1, weight };
-  }
-  return { end: text.length, weight };
-}
-
-/** What no part of thresher reads. */
-function withoutUnread(text: string): string {
-  return Object.entries(freeParts).reduce(withoutLarge, withoutManagedFields(text));
-}
-
-/** The same, where a text in `managedFields` looks like their end. */
-function withoutUnreadByCount(text: string): string {
-  return Object.entries({ ...freeParts, '"managedFields":': 0 }).reduce(withoutLarge, text);
-}
-
-const podTemplate = ',"template":{"metadata":';
-/** The first key after a Job's template that every server sends. Source: `batchv1.JobSpec`, whose order the JSON has. */
-const afterPodTemplate = ',"completionMode":"';
 
 /**
- * One Job, also without the template of its Pods: that is most of the rest. A cut from one depth of the text to another gives
- * no JSON, so what was cut are whole fields of the Job's `spec`.
+ * The text without what no part of thresher reads; undefined: more than is read at once. It counts outside of texts: what a user writes into one is
+ * not the server's. It looks at each character once: a server may send any, and nothing else runs meanwhile.
  */
-export function withoutPodTemplate(text: string): string {
-  const rest = withoutUnread(text);
-  const from = rest.indexOf(podTemplate);
-  const to = rest.lastIndexOf(afterPodTemplate);
-  return from === -1 || to < from ? rest : rest.slice(0, from) + rest.slice(to);
+function withoutUnread(text: string, parts: ReadonlyMap<string, number>): string | undefined {
+  let rest = '';
+  let from = 0;
+  let [nested, values, keys, depth] = [0, 0, 0, 0];
+  /** Characters in texts, and those outside of them in what is left out. */
+  let [inTexts, leftOut] = [0, 0];
+  let part: Part | undefined;
+  for (let at = 0; at < text.length; at++) {
+    if (at - inTexts > bounds.lookedAt) return undefined;
+    const code = text.charCodeAt(at);
+    if (code === quote) {
+      const key = at;
+      at = text.indexOf('"', key + 1);
+      if (at === -1) at = text.length;
+      else if (text.charCodeAt(at - 1) === slash) {
+        at = endOfQuoting(text, key);
+        // To read it takes as long as two others.
+        values++;
+      }
+      inTexts += at - key;
+      const first = text.charCodeAt(at + 2);
+      if (part !== undefined || (first !== list && first !== object)) continue;
+      if (at - key >= longestKey || text.charCodeAt(at + 1) !== colon) continue;
+      const most = parts.get(text.slice(key, at + 1));
+      if (most === undefined) continue;
+      part = { key, start: at + 2, most, depth, nested, values, keys: keys + 1, inTexts };
+    } else if (code === comma) values++;
+    else if (code === colon) keys++;
+    else if (code === list || code === object) {
+      nested++;
+      depth++;
+    } else if (code === endOfList || code === endOfObject) {
+      depth--;
+      if (part?.depth !== depth) continue;
+      const weight = nested - part.nested + (values - part.values) + perKey * (keys - part.keys);
+      if (weight > part.most) {
+        // With its key, so that who sends the object back says nothing of it.
+        const isWhole = part.most === 0 && text.charCodeAt(part.key - 1) === comma;
+        rest += isWhole ? text.slice(from, part.key - 1) : `${text.slice(from, part.start)}{}`;
+        from = at + 1;
+        leftOut += from - part.start - (inTexts - part.inTexts);
+        ({ nested, values, keys } = part);
+      }
+      part = undefined;
+    }
+  }
+  const besides = text.length - inTexts - leftOut;
+  if (besides > bounds.besides || nested > bounds.nested || values > bounds.values || keys > bounds.keys)
+    return undefined;
+  return from === 0 ? text : rest + text.slice(from);
 }
 
 export function noApi(asked: Asked, said: string): KubernetesError {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, givingWay } from '../../util/clock.ts';
 import { givenUp, silent } from './connection-failures.ts';
 import type { Asked, KubernetesError } from './errors.ts';
 
@@ -51,11 +51,13 @@ export class Body {
     this.#wake();
   }
 
+  /** Others have their turn between two pieces, by the time that their reader took: more may come all the while. */
   async *read(signal: AbortSignal): AsyncGenerator<Buffer> {
     const done = new AbortController();
     const abort = () => this.exchange?.end(givenUp);
     signal.addEventListener('abort', abort);
     const watched = this.#watchSilence(done.signal);
+    const giveWay = givingWay(this.#clock);
     try {
       if (signal.aborted) abort();
       for (;;) {
@@ -65,7 +67,10 @@ export class Body {
         // Before it goes on: what was held back comes within the call, and may be too much again.
         this.#waiting = 0;
         if (paused) this.exchange?.resume();
-        yield* chunks;
+        for (const chunk of chunks) {
+          await giveWay();
+          yield chunk;
+        }
         if (this.#chunks.length > 0) continue;
         if (this.#error !== undefined) throw this.#error;
         if (this.#over) return;

@@ -1,7 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { givingWay } from '../../util/clock.ts';
 import { isObject, sizeOf } from '../../util/json.ts';
-import { continueIn, noApi, parse, warningsOf, whyUnnamed, withoutPodTemplate } from './answers.ts';
+import { continueIn, noApi, parse, warningsOf, whyUnnamed } from './answers.ts';
 import type {
   AnswerOptions,
   CallOptions,
@@ -75,8 +74,6 @@ const longestList = 16 * 1024 * 1024 * 1024;
 
 /** What is kept of one list: objects, and their size in characters. */
 const mostKept = { objects: 1_000_000, characters: 512 * 1024 * 1024 } as const;
-/** Characters of a line of a watch behind which others have their turn: several such lines may have come at once. */
-const longLine = 65_536;
 /**
  * Longest token of a next page, characters: it goes into a query. An API server's has some hundred, of the last object's name and namespace;
  * `continueIn` finds none that is longer.
@@ -226,12 +223,12 @@ export class KubernetesClient {
     const asked = request('GET', path, options, { watch: true, allowWatchBookmarks: true, ...range });
     const chunks = await this.#requests.open(asked, silence);
     opened?.();
-    for await (const line of linesOf(chunks)) {
-      const shorten = noTemplate ? withoutPodTemplate : undefined;
-      const event = parse(line, this.#requests.asked(asked), { shorten }) as WatchLine;
+    for await (const line of linesOf(chunks, this.#clock)) {
+      const event = parse(line, this.#requests.asked(asked), { noTemplate }) as WatchLine;
       if (event.type === 'ERROR') throw statusFailure(this.#requests.asked(asked), event.object);
+      // A flood of such would never end, and count as a watch that goes well.
+      if (!isVersioned(event)) throw noApi(this.#requests.asked(asked), 'an event without a version');
       yield event;
-      if (line.length > longLine) await setImmediate();
     }
   }
 
@@ -377,6 +374,11 @@ function pageOf(answer: object, asked: Asked): Page {
 
 function isToken(next: unknown): boolean {
   return typeof next === 'string' && next.length <= longestToken;
+}
+
+/** Whether it is an event as each API server sends them, bookmarks too. */
+function isVersioned({ object }: Partial<WatchEvent>): boolean {
+  return isToken(object?.metadata?.resourceVersion);
 }
 
 function objectTooLarge(path: string, cause: KubernetesError, name?: string): KubernetesError {

@@ -17,6 +17,8 @@ export const bounds = {
   bodyValues: 250_000,
   /** The same of a /create, which has one Pod with its ConfigMaps and Secrets, and of a /delete. To check and to copy each takes its time. */
   podValues: 30_000,
+  /** Bytes outside of texts in a request that is read as a whole: there may be blanks and digits without end, and nothing else runs while they are looked at. */
+  bodyBesides: 4 * 1024 * 1024,
   /** Objects and lists within each other. A Pod has 15. */
   bodyDepth: 100,
   /** Pods that one /status may ask for. A node of Kubernetes has some hundreds of them, and a virtual one has some thousands. */

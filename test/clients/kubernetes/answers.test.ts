@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parse, whyUnnamed, withoutPodTemplate } from '../../../src/clients/kubernetes/answers.ts';
+import { parse, whyUnnamed } from '../../../src/clients/kubernetes/answers.ts';
 import { rememberSecret } from '../../../src/util/own-secrets.ts';
 import { charactersLookedAt } from '../../support/masked-characters.ts';
 
@@ -28,35 +28,95 @@ function jobWith(template: object, more: object = {}) {
 }
 
 function read(object: unknown): unknown {
-  return parse(JSON.stringify({ type: 'ADDED', object }), asked, { shorten: withoutPodTemplate });
+  return parse(JSON.stringify({ type: 'ADDED', object }), asked, { noTemplate: true });
 }
 
 describe('a Job that is read without the template of its Pods', () => {
   it('has all that stands beside the template', () => {
     const job = jobWith({});
-    const { parallelism, backoffLimit, completionMode, suspend } = job.spec;
-    const object = { ...job, spec: { parallelism, backoffLimit, completionMode, suspend } };
+    const { parallelism, backoffLimit, ttlSecondsAfterFinished, completionMode, suspend } = job.spec;
+    const spec = { parallelism, backoffLimit, ttlSecondsAfterFinished, completionMode, suspend };
+    const object = { ...job, spec };
     expect(read(job)).to.deep.equal({ type: 'ADDED', object });
     const managedFields = [{ manager: 'thresher', fieldsV1: { 'f:spec': { 'f:template': {} } } }];
     const managed = { ...job, metadata: { ...job.metadata, managedFields } };
     expect(read(managed)).to.deep.equal({ type: 'ADDED', object });
   });
 
-  it('is read whole where only the template holds the key that ends it', () => {
-    const labels = { completionMode: 'mine' };
-    const job = jobWith({ metadata: { labels } }, { completionMode: undefined });
-    const whole: unknown = JSON.parse(JSON.stringify(job));
-    expect(read(job)).to.deep.equal({ type: 'ADDED', object: whole });
-    const both = jobWith({ metadata: { labels } });
-    expect(read(both)).to.have.nested.property('object.spec.completionMode', 'NonIndexed');
-    expect(read(both)).not.to.have.nested.property('object.spec.template');
+  it('has it whatever the template holds, and whatever keys stand behind it', () => {
+    const labels = { completionMode: 'mine', template: 'mine' };
+    for (const completionMode of ['NonIndexed', undefined]) {
+      const job = jobWith({ metadata: { labels }, template: {} }, { completionMode });
+      const { spec } = (read(job) as { object: { spec: object } }).object;
+      expect(spec).to.include({ parallelism: 1, suspend: false, ...(completionMode && { completionMode }) });
+      expect(spec).not.to.have.property('template');
+    }
   });
 
-  it('is read whole where it has no such key, or no template', () => {
-    const old: unknown = JSON.parse(JSON.stringify(jobWith({}, { completionMode: undefined })));
-    expect(read(old)).to.deep.equal({ type: 'ADDED', object: old });
-    const pod = { kind: 'Pod', metadata: { name: 'one' }, spec: { containers: [] } };
+  it('is read whole where it has no template', () => {
+    const pod = {
+      kind: 'Pod',
+      metadata: { name: 'one', labels: { template: 'a' } },
+      spec: { containers: [] },
+    };
     expect(read(pod)).to.deep.equal({ type: 'ADDED', object: pod });
+  });
+});
+
+describe('an answer that is as long as it may be', () => {
+  const within = (inner: string) =>
+    `{"metadata":{"name":"a"},"spec":{"labels":{"annotations":{"ownerReferences":{"command":{"template":{"managedFields":${inner}}}}}}}}`;
+  const long = 100_000;
+  const early = '"a":1,"managedFields":[{"f:}]":{}}],';
+  const inners = {
+    blanks: `[${' '.repeat(long)}]`,
+    digits: `[${'1'.repeat(long)}]`,
+    'a text of quotes': `["${'\\"'.repeat(long / 2)}"]`,
+    'a text of slashes': `["${'\\\\'.repeat(long / 2)}"]`,
+    'short texts of quotes': `[${'"\\"",'.repeat(long / 6)}1]`,
+    lists: `[${'[],'.repeat(long / 3)}1]`,
+    'objects that are left out': `[${'{"labels":{"managedFields":[]}},'.repeat(long / 32)}1]`,
+    'beginnings of what is left out': `[${'{"labels":'.repeat(long / 10)}`,
+    'a text without end': `["${'\\"'.repeat(long / 2)}`,
+  };
+  const texts = Object.entries(inners).flatMap(([what, inner]) => [
+    [what, within(inner)] as const,
+    [`${what}, cut off`, within(inner).slice(0, -8)] as const,
+    [`${what}, beside an early end`, within(inner).replace('"labels"', `${early}"labels"`)] as const,
+  ]);
+  for (const [what, text] of texts)
+    it(`hole 8: is looked at once: ${what}`, async () => {
+      for (const noTemplate of [false, true]) {
+        const looked = await charactersLookedAt(() => {
+          try {
+            parse(text, asked, { noTemplate });
+          } catch (error) {
+            expect(error).to.have.property('code', 'kubernetes-no-api');
+          }
+        });
+        // Each mask of the sentence on what is no JSON looks at its beginning, too.
+        expect(4 * looked, what).to.be.at.most(1.5 * text.length);
+      }
+    });
+
+  it('hole 8: is not looked at without end where all of it is left out', () => {
+    const text = (many: number, piece: string) =>
+      `{"metadata":{"name":"a","managedFields":[${piece.repeat(many)}]}}`;
+    for (const piece of [' ', '1']) {
+      const long = text(4_100_000, piece);
+      expect(() => parse(long, asked))
+        .to.throw()
+        .with.property('code', 'kubernetes-too-large');
+      expect(parse(text(3_900_000, piece), asked)).to.deep.equal({ metadata: { name: 'a' } });
+    }
+  });
+
+  it('hole 8: has no hundreds of thousands of texts with quotes in them', () => {
+    const text = (many: number) => `{"spec":[${Array(many).fill('"\\""').join(',')}]}`;
+    expect(() => parse(text(210_000), asked))
+      .to.throw()
+      .with.property('code', 'kubernetes-too-large');
+    expect(parse(text(190_000), asked)).to.have.property('spec');
   });
 });
 

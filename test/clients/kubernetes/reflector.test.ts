@@ -101,6 +101,18 @@ describe('a reflector', () => {
     await server.stop();
   });
 
+  it('hole 8: takes a flood of events of nothing for trouble, and pauses', async () => {
+    const nothing = lines(Array(1000).fill({ type: 'ADDED', object: {} }), end);
+    server.next(list('5'), nothing);
+    follow();
+    await until('it told the trouble', () => reflector.state.trouble !== undefined);
+    expect(told).to.deep.equal(['=']);
+    expect(reflector.state.trouble).to.have.property('code', 'kubernetes-no-api');
+    expect(reflector.state.synced).to.equal(false);
+    expect(reflector.version).to.equal('5');
+    expect(server.requests).to.have.length(2);
+  });
+
   it('tells all there is, and then each change', async () => {
     server.next(
       list('5', 'a', 'b'),

@@ -46,6 +46,16 @@ describe('the body of a request of interLink', () => {
     expect(jsonOf(nested(2700))).to.have.lengthOf(2700);
     expect(() => jsonOf(nested(2800))).to.throw('the body has more than 250000 values');
   });
+
+  it('hole 8: is refused for blanks and digits without end, and not for long texts', () => {
+    const mebibyte = 1024 * 1024;
+    for (const piece of [' ', '1']) {
+      const body = (mebibytes: number) => Buffer.from(`[1${piece.repeat(mebibytes * mebibyte - 3)}]`);
+      expect(jsonOf(body(4))).to.have.lengthOf(1);
+      expect(() => jsonOf(body(4.01))).to.throw('the body has more than 4 MiB outside of texts');
+    }
+    expect(jsonOf(Buffer.from(`["${'\\"'.repeat(7 * mebibyte)}"]`))).to.have.lengthOf(1);
+  });
 });
 
 describe('a list that comes in pieces', () => {

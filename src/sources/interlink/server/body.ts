@@ -30,8 +30,8 @@ export function jsonOf(body: unknown, values: number = bounds.bodyValues): unkno
  * use up the stack.
  */
 function requireShape(json: Uint8Array, mostValues: number): void {
-  const { bodyDepth } = bounds;
-  let [commas, beginnings, depth] = [0, 0, 0];
+  const { bodyBesides, bodyDepth } = bounds;
+  let [besides, commas, beginnings, depth] = [0, 0, 0, 0];
   let inText = false;
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
@@ -40,6 +40,8 @@ function requireShape(json: Uint8Array, mostValues: number): void {
       else if (byte === quote) inText = false;
       continue;
     }
+    if (++besides > bodyBesides)
+      throw new Refusal(413, `the body has more than ${mebibytes(bodyBesides)} outside of texts`);
     if (byte === quote) inText = true;
     else if (byte === comma) commas++;
     else if (byte === openList || byte === openObject) {
