@@ -54,6 +54,8 @@ within() {
     set -- "$tool" --silent "$il_run" --contain --ipc --pid --pwd "$il_cwd" --workdir "$pod/work/$il_number" "$@"
     # Neither an image's variables nor its arguments are for a shell.
     export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1
+    # With capabilities a container could write what it mounts for reading: whether it has them is known where the Pod was judged, by options.
+    for il_power in FAKEROOT ADD_CAPS KEEP_PRIVS ALLOW_SETUID OCI; do unset "APPTAINER_$il_power" "SINGULARITY_$il_power"; done
     cd "$work" || return 125
   fi
   [ "$il_limit" = 0 ] || set -- timeout -s KILL "$il_limit" "$@"

@@ -67,6 +67,15 @@ describe('check-config', () => {
     writeFileSync(join(directory, 'token'), 'secret\n');
   });
 
+  it('warns of an option that gives containers of Pods capabilities, where the settings name it', async () => {
+    write({ Q: good() }, { sources: { interlink: { runtimeOptions: ['--nv', '--fakeroot=true'] } } });
+    expect((await linesOf())[0]).to.equal(
+      'thresher.yaml:1 /sources/interlink/runtimeOptions/1: warning: --fakeroot gives containers of Pods capabilities: no mount is for reading only to them [interlink-capabilities]',
+    );
+    write({ Q: good() }, { sources: { interlink: { runtimeOptions: ['--nv'] } } });
+    expect((await linesOf()).join()).to.not.contain('interlink');
+  });
+
   it('and explain show no login of the settings that CRIC sent back, in a file that was kept before', async () => {
     const password = 'Zq7Hunter-9xKw2-shown';
     const file = join(directory, 'state/cache/panda_queues.json');

@@ -34,6 +34,12 @@ export const interlinkErrors = {
     remedy:
       'Listen on 127.0.0.1 or on a unix socket. If a proxy or a firewall lets interLink alone in, say so with `othersMayReachIt: true`, or `--others-may-reach-it`.',
   },
+  'interlink-capabilities': {
+    meaning:
+      'An option of `runtimeOptions` gives the containers of Pods capabilities, such as `--fakeroot`: they can write what they mount for reading, and of what one container mounts no other one of its Pod can mount a part.',
+    remedy:
+      'Keep it if Pods need root in their images, and read "What keeps users apart" in SECURITY.md; else take it out.',
+  },
   'interlink-queue': {
     meaning: 'No queue, or more than one, takes the Pods of interLink.',
     remedy: 'Set `queue` of `sources.interlink` to a queue with `"demand": "interlink"`.',

@@ -4,6 +4,7 @@ import { builtInSources, defineSource } from '../../plugins/contracts/source.ts'
 import { interlinkSource } from '../../clients/interlink/source-name.ts';
 import { type MakePlanner, makeSidecar } from './make-sidecar.ts';
 import { InterlinkOptions } from './options.ts';
+import { powerProblems } from './pod/options.ts';
 
 /** The source with another way to make Pods jobs. */
 export function defineInterlink(makePlanner: MakePlanner, name: string = interlinkSource): SourceDefinition {
@@ -15,7 +16,10 @@ export function defineInterlink(makePlanner: MakePlanner, name: string = interli
     runsJobs: true,
     payload: commonParts,
     config: InterlinkOptions,
-    check: ({ submitCommands }) => addedNameProblems(namesBeyondLists(submitCommands)),
+    check: ({ submitCommands, runtimeOptions }) => [
+      ...addedNameProblems(namesBeyondLists(submitCommands)),
+      ...powerProblems(runtimeOptions),
+    ],
     create: (options, host) => makeSidecar(options, makePlanner, host),
   });
 }

@@ -114,7 +114,8 @@ export const InterlinkOptions = Type.Object({
   }),
   runtimeOptions: Type.Array(Type.String(), {
     default: [],
-    description: 'Options of this program for every container.',
+    description:
+      'Options of this program for every container. With one that gives capabilities, such as `--fakeroot`, no mount is for reading only ([interlink.md](interlink.md#root-in-an-image)).',
   }),
   hostPaths: directories(
     'Directories of the machines of the jobs that Pods may mount by `hostPath`, with all below them.',

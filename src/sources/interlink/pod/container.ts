@@ -3,17 +3,19 @@ import type { PodAnnotations } from './annotations.ts';
 import type { Expand } from './environment.ts';
 import type { PodImage } from './images.ts';
 import { fieldsOf, isText, lineOf } from './lines.ts';
-import { securityOptions } from './options.ts';
+import { powerIn, securityOptions } from './options.ts';
 import { actionLines } from './probes.ts';
 import { type Findings, problem, shown } from './problem.ts';
 import { gpuOptions } from './resources.ts';
 import { type PodVolume, isBelow, isPlace, isRelative } from './volumes.ts';
 
-/** A place that a container mounts for writing: it can put a link there, in the place of a directory. */
+/** A place that a container can write: it can put a link there, in the place of a directory. */
 export interface Writer {
   readonly container: string;
   /** `volume NAME/SUBPATH` or `host PATH`, with a slash at its end. */
   readonly place: string;
+  /** The option by which it can write whatever it mounts. */
+  readonly power?: string;
 }
 
 export interface ContainerContext {
@@ -169,40 +171,50 @@ function placeOf(of: 'host' | 'volume', source: string): string {
   return `${of} ${source}/`.replaceAll(/\/+/g, '/');
 }
 
-/** apptainer follows links, and between a look at the directory and its mount there is time for one. */
-function writerAbove(place: string, writers: readonly Writer[]): string | undefined {
+/**
+ * apptainer follows links, and between a look at the directory and its mount there is time for one.
+ * @returns why it is not mounted, and what the mount could be instead
+ */
+function writerAbove(place: string, writers: readonly Writer[]) {
   const writer = writers.find((one) => place !== one.place && place.startsWith(one.place));
   if (writer === undefined) return undefined;
-  return `container ${writer.container} mounts what is above it for writing, and could put a link in its place`;
+  const { container, power } = writer;
+  const how = power === undefined ? 'for writing' : `with ${power}, so that readOnly does not bind it`;
+  return {
+    why: `container ${container} mounts what is above it ${how}, and could put a link in its place`,
+    instead: power === undefined ? 'as a whole, or there with readOnly' : 'as a whole',
+  };
 }
 
 function bindLines({ annotations, writers }: ContainerContext, { problems }: Findings): readonly string[] {
   return annotations.binds.map(({ mode, source, target }) => {
     const writer = writerAbove(placeOf('host', source), writers);
     if (writer !== undefined)
-      problems.push(problem('/pod/metadata/annotations', `--bind ${source}: ${writer}`));
+      problems.push(problem('/pod/metadata/annotations', `--bind ${source}: ${writer.why}`));
     return bindLine(mode, 'host', source, target);
   });
 }
 
-type Mounting = Pick<ContainerContext, 'volumes' | 'expand' | 'annotations'>;
+type Mounting = Pick<ContainerContext, 'volumes' | 'expand' | 'annotations' | 'options'>;
 
-/** The places that a container can change. Files of ConfigMaps and the like are mounted for reading. */
+/** The places that a container can change. Files of ConfigMaps and the like are mounted for reading, which binds none that has capabilities. */
 export function writersOf(
   { name, volumeMounts }: Container,
-  { volumes, expand, annotations }: Mounting,
+  { volumes, expand, annotations, options }: Mounting,
 ): readonly Writer[] {
-  const binds = annotations.binds.filter(({ mode }) => mode === 'rw');
-  const mounts = (volumeMounts ?? []).filter(({ readOnly }) => readOnly !== true);
+  const power = powerIn([...options, ...annotations.options]);
+  const binds = annotations.binds.filter(({ mode }) => power !== undefined || mode === 'rw');
+  const mounts = (volumeMounts ?? []).filter(({ readOnly }) => power !== undefined || readOnly !== true);
   return [
     ...binds.map(({ source }) => placeOf('host', source)),
     ...mounts.flatMap((mount) => {
       const volume = volumes.get(mount.name);
       const below = `/${subPathOf(mount, expand)}`;
       if (volume?.kind === 'host') return [placeOf('host', `${volume.path}${below}`)];
-      return volume?.kind === 'empty' ? [placeOf('volume', `${mount.name}${below}`)] : [];
+      const isWritten = volume?.kind === 'empty' || (volume?.kind === 'files' && power !== undefined);
+      return isWritten ? [placeOf('volume', `${mount.name}${below}`)] : [];
     }),
-  ].map((place) => ({ container: name, place }));
+  ].map((place) => ({ container: name, place, ...(power !== undefined && { power }) }));
 }
 
 /** The same as a message shows it: without the values of variables, which may be those of a Secret. */
@@ -241,8 +253,7 @@ function mountLines(
         ? placeOf('host', `${volume.path}/${subPath}`)
         : placeOf('volume', `${mount.name}/${subPath}`);
     const writer = writerAbove(place, writers);
-    if (writer !== undefined)
-      return wrong(`${writer}: mount ${mount.name} as a whole, or there with readOnly`);
+    if (writer !== undefined) return wrong(`${writer.why}: mount ${mount.name} ${writer.instead}`);
     if (volume.kind === 'host') {
       if (subPath !== '')
         warnings.push(

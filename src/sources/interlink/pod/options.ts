@@ -2,8 +2,11 @@ import type { SecurityContext } from '../../../clients/interlink/wire.ts';
 import { isBelow, isPlace } from './volumes.ts';
 import { type Findings, problem, shown } from './problem.ts';
 
-/** Options of apptainer that a Pod may give. Absent: refused. */
-const taken: Readonly<Record<string, 'flag' | 'value' | 'bind' | 'always'>> = {
+/**
+ * Options of apptainer that a Pod may give. Absent: refused. None of them gives a program capabilities (see `powerIn`): a Pod could undo
+ * by them what keeps it out of the files of others.
+ */
+export const podOptions: Readonly<Record<string, 'flag' | 'value' | 'bind' | 'always'>> = {
   '--nv': 'flag',
   '--nvccli': 'flag',
   '--rocm': 'flag',
@@ -12,8 +15,6 @@ const taken: Readonly<Record<string, 'flag' | 'value' | 'bind' | 'always'>> = {
   '--no-privs': 'flag',
   '--no-init': 'flag',
   '--no-umask': 'flag',
-  '--fakeroot': 'flag',
-  '-f': 'flag',
   '--userns': 'flag',
   '-u': 'flag',
   '--uts': 'flag',
@@ -36,6 +37,32 @@ const taken: Readonly<Record<string, 'flag' | 'value' | 'bind' | 'always'>> = {
   '--pid': 'always',
   '-p': 'always',
 };
+
+/** Of one word with several short options, those behind a letter that takes a value are that value. */
+const power = /^(?:--(?:fakeroot|add-caps|keep-privs|allow-setuid|oci)(?![^=])|-[^-=BHSWo]*f)/;
+
+/**
+ * The first of these options of apptainer, without its value, by which a container may have capabilities. One call makes its mounts
+ * for reading into ones for writing then; without it apptainer's mounts are locked, in a user namespace of the container's own, too.
+ */
+export function powerIn(options: readonly string[]): string | undefined {
+  return options.find((word) => power.test(word))?.split('=', 1)[0];
+}
+
+/** A warning for the first such option of an administrator, at `runtimeOptions` of the settings. */
+export function powerProblems(options: readonly string[]) {
+  const found = powerIn(options);
+  if (found === undefined) return [];
+  const index = options.findIndex((word) => powerIn([word]) !== undefined);
+  return [
+    {
+      pointer: `/runtimeOptions/${index}`,
+      code: 'interlink-capabilities' as const,
+      severity: 'warning' as const,
+      message: `${found} gives containers of Pods capabilities: no mount is for reading only to them`,
+    },
+  ];
+}
 
 /** A directory or file of the machine that `--bind` names. */
 export interface Bind {
@@ -71,9 +98,15 @@ export function containerOptions(
   const words = text.split(/\s+/).filter((word) => word !== '');
   for (let index = 0; index < words.length; index++) {
     const [name, inline] = splitOnce(words[index] ?? '');
-    const kind = taken[name];
+    const kind = podOptions[name];
+    if (powerIn([name]) !== undefined)
+      return refused(
+        `the option ${shown(name)} is not taken: no mount would be for reading only. The operator may give it to all containers (runtimeOptions)`,
+      );
     if (kind === undefined)
-      return refused(`the option ${shown(name)} is not taken; it may be ${Object.keys(taken).join(', ')}`);
+      return refused(
+        `the option ${shown(name)} is not taken; it may be ${Object.keys(podOptions).join(', ')}`,
+      );
     if (kind === 'always') continue;
     if (kind === 'flag') {
       options.push(name);

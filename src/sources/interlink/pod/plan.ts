@@ -124,7 +124,7 @@ function planned(
   });
   // Init containers run one after the other, and before all others.
   const writers = made.flatMap(({ container, isInit, expand }) =>
-    isInit ? [] : writersOf(container, { volumes, annotations, expand }),
+    isInit ? [] : writersOf(container, { volumes, annotations, expand, options }),
   );
   const containerFiles = made.flatMap(({ container, at, isInit, variables, expand }, index) => {
     const image =

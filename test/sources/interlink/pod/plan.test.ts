@@ -175,6 +175,52 @@ describe('a Pod becomes a job', () => {
       ]);
     });
 
+    it('below what it may only read, too, where it has capabilities by an option of the operator', () => {
+      const powers = [
+        ['--fakeroot', '--fakeroot'],
+        ['--fakeroot=true', '--fakeroot'],
+        ['-f', '-f'],
+        ['-cf', '-cf'],
+        ['--add-caps=all', '--add-caps'],
+        ['--keep-privs', '--keep-privs'],
+        ['--allow-setuid', '--allow-setuid'],
+        ['--oci', '--oci'],
+      ] as const;
+      const readOnly = { readOnly: true };
+      const below = [
+        [at('v', 'a', readOnly), at('v', undefined, readOnly)],
+        [at('files', 'a'), at('files')],
+        [at('h', 'y', readOnly), at('h', undefined, readOnly)],
+        [at('x', undefined, readOnly), at('h', undefined, readOnly)],
+      ] as const;
+      for (const [option, shown] of powers)
+        for (const [mine, others] of below) {
+          const data = withBeside(podData(mounts(mine), { volumes }, { container }), {
+            name: 'beside',
+            image: 'busybox',
+            command: ['true'],
+            ...mounts(others),
+          });
+          const given = (options: string[]) => refusals(data, { hostPaths: ['/data'], options });
+          expect(given(['--nv', option]), `${option} ${JSON.stringify(mine)}`).to.deep.equal([
+            `${above.replace('for writing', `with ${shown}, so that readOnly does not bind it`)}${mine.name} as a whole`,
+          ]);
+          expect(given(['--nv', '-c', '-B/afs', '--no-mount', 'hostfs', '--fake'])).to.deep.equal([]);
+        }
+    });
+
+    it('nor there by the options of interLink, or by a bind for reading', () => {
+      const jobConfig = { ApptainerOptions: { fakeroot: true } };
+      const annotations = { 'slurm-job.vk.io/singularity-mounts': '--bind /data:/d:ro' };
+      const data = podData(mounts(at('x')), { volumes }, { annotations, container, jobConfig });
+      const other = { name: 'beside', image: 'busybox', command: ['true'] };
+      const [first] = refusals(withBeside(data, other), { hostPaths: ['/data'] });
+      expect(first).to.match(/: container beside mounts what is above it with --fakeroot, so that /);
+      expect(refusals(withBeside({ ...data, jobConfig: {} }, other), { hostPaths: ['/data'] })).to.deep.equal(
+        [],
+      );
+    });
+
     it('by the annotation of its binds neither', () => {
       const annotations = { 'slurm-job.vk.io/singularity-mounts': '--bind /data/x:/x' };
       const data = podData(mounts(at('h')), { volumes }, { annotations, container });
@@ -437,6 +483,10 @@ describe('a Pod becomes a job', () => {
       '--bind=/cvmfs/a:/b,/cvmfs/x\\,y:/c',
       '-B /cvmfs:/x,/etc',
       '--security x',
+      '--fakeroot',
+      '--nv -f',
+      '-ef',
+      '--add-caps=all',
       '--pwd',
       '--overlay /x',
       '$(id)',
@@ -446,6 +496,11 @@ describe('a Pod becomes a job', () => {
           refusals(annotated({ 'slurm-job.vk.io/singularity-options': option }), { hostPaths: ['/cvmfs'] }),
         ).to.have.length(1);
       });
+    it('an option that would give it capabilities is refused with the reason', () => {
+      expect(refusals(annotated({ 'slurm-job.vk.io/singularity-options': '--fakeroot' }))).to.deep.equal([
+        '/pod/metadata/annotations/slurm-job.vk.io~1singularity-options: the option "--fakeroot" is not taken: no mount would be for reading only. The operator may give it to all containers (runtimeOptions)',
+      ]);
+    });
     it('the root of images stands before those that have none', () => {
       const image = (name: string, annotations = {}) =>
         linesOf(planned(podData({ image: name }, {}, { annotations })), 'pod', 'image')[0];

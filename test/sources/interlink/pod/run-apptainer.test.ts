@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { RetrievedPodData } from '../../../../src/clients/interlink/wire.ts';
+import { podOptions } from '../../../../src/sources/interlink/pod/options.ts';
 import type { PlanContext } from '../../../../src/sources/interlink/pod/plan.ts';
 import { readReport } from '../../../../src/sources/interlink/pod/report.ts';
 import { type Apptainer, apptainer } from '../../../support/apptainer.ts';
@@ -66,10 +67,10 @@ describe('a Pod, run by a real apptainer', () => {
         chownSync(one, user.uid, user.gid);
     const child = spawn('sh', ['run.sh'], {
       cwd: given,
-      env,
       stdio: ['ignore', 'ignore', 'inherit'],
       ...user,
       ...how,
+      env: { ...env, ...how.env },
     });
     const log = (name: string) => readFileSync(join(scratch, `${name}.log`), 'utf8');
     const report = () => {
@@ -407,6 +408,58 @@ describe('a Pod, run by a real apptainer', () => {
     expect(report()['c3']?.message).to.equal(
       'the path v/b/x of its volume is, or goes by, a link, or it cannot be made',
     );
+  });
+
+  describe('hole 2: has no capability, by which a container could write what it mounts for reading,', () => {
+    const probed = 'cat /proc/self/status >/tmp/part && mv /tmp/part /tmp/probed';
+    const waits = 'cat /proc/self/status; until [ -e /tmp/probed ]; do sleep 0.1; done; cat /tmp/probed';
+    const container = () => ({
+      image: real.image,
+      command: ['sh', '-c', waits],
+      readinessProbe: {
+        exec: { command: ['sh', '-c', probed] },
+        periodSeconds: 1,
+        timeoutSeconds: 60,
+        failureThreshold: 60,
+      },
+    });
+    const capabilities = (log: string) => [...log.matchAll(/^Cap(?:Eff|Prm):.*/gm)].map(([line]) => line);
+    const none = ['CapPrm:\t0000000000000000', 'CapEff:\t0000000000000000'];
+
+    const values: Readonly<Record<string, string>> = {
+      '--no-mount': ' hostfs',
+      '--hostname': ' pod',
+      '--bind': ' /usr/share',
+      '-B': ' /usr/share',
+    };
+    for (const option of Object.keys(podOptions))
+      it(`by the option ${option}, as a container or as its probe`, async () => {
+        const words = `${option}${values[option] ?? ''}`;
+        const annotations = { 'slurm-job.vk.io/singularity-options': words };
+        // --nvccli wants that program, here one that does nothing, and a place for what it would bring.
+        writeFileSync(join(directory, 'nvidia-container-cli'), '#!/bin/sh\n', { mode: 0o755 });
+        const place = join(real.image, 'usr/bin');
+        mkdirSync(place, { recursive: true });
+        chmodSync(place, 0o777);
+        const { ended, log } = start(podData(container(), {}, { annotations }), {
+          hostPaths: ['/usr/share'],
+          readOnlyImages: false,
+        });
+        await ended;
+        expect(capabilities(log('main')), log('main')).to.deep.equal([...none, ...none]);
+      });
+
+    it('by variables of the machine', async () => {
+      const env = Object.fromEntries(
+        ['APPTAINER', 'SINGULARITY'].flatMap((name) => [
+          [`${name}_FAKEROOT`, '1'],
+          [`${name}_ADD_CAPS`, 'CAP_SYS_ADMIN'],
+        ]),
+      );
+      const { ended, log } = start(podData(container()), {}, directory, { env });
+      await ended;
+      expect(capabilities(log('main')), log('main')).to.deep.equal([...none, ...none]);
+    });
   });
 
   it('kills a container that does not listen, with all that it started', async () => {
