@@ -7,7 +7,11 @@ import fc from 'fast-check';
 import { classAdString, jobIdText, whereIs, whereJobs } from '../../src/clients/htcondor/classad.ts';
 import { attributeOf, namedBeside } from '../../src/clients/htcondor/expression-steps.ts';
 import { callable, expressionRefusal } from '../../src/clients/htcondor/expression.ts';
-import { readSubmitCommands, submitRefusal } from '../../src/clients/htcondor/submit-commands.ts';
+import {
+  boundedValue,
+  readSubmitCommands,
+  submitRefusal,
+} from '../../src/clients/htcondor/submit-commands.ts';
 import { allowedCommands } from '../../src/clients/htcondor/submit-names.ts';
 import { type CondorCode, HTCondorError } from '../../src/clients/htcondor/errors.ts';
 import {
@@ -293,7 +297,9 @@ describe('the client of HTCondor', function () {
         allowedCommands
           .flatMap(({ names }) => names)
           // Texts and numbers have bounds of their own.
-          .filter((name) => submitRefusal(name, `1${' + 1'.repeat(300)}`) === undefined)
+          .filter(
+            (name) => submitRefusal(name, `1${' + 1'.repeat(300)}`) === undefined || /^request_/.test(name),
+          )
           .map((name, index) => [name, 71_001 + index]),
       );
       const lines = [...numbers].map(([name, number]) => `${name} = ${number}`);
@@ -315,6 +321,25 @@ describe('the client of HTCondor', function () {
       }
       return { ad, numbers };
     };
+
+    it('no size that is less than nothing, or more than a machine has, whatever its expression comes to', () => {
+      const nan = 'real("NaN")';
+      const given = [
+        ...['-1e9', '-(1)', '1e9', '1e400', nan, `-${nan}`, `0 * ${nan}`, `max({${nan}, 1})`, `int(${nan})`],
+        ...['real("INF")', '-real("INF")', 'real("INF") - real("INF")', '(9223372036854775807)'],
+        ...['-9223372036854775807 - 1', '9223372036854775807 * 3', 'time()', 'true', 'undefined', 'X'],
+      ];
+      const sizes = [...given, '300', '1.5 * 3', '"9"', 'error', '1 / 0', '{9, 9}'].map((one) => {
+        const { lines } = evaluated([boundedValue('request_memory', one)]);
+        return (lines[1] ?? '').replace('> ', '').trim();
+      });
+      expect(sizes.slice(given.length)).to.deep.equal([
+        '300',
+        '4.500000000000000E+00',
+        ...['error', 'error', 'error', 'error'],
+      ]);
+      for (const [at, one] of given.entries()) expect(Number(sizes[at] || NaN), one).to.be.within(0, 2 ** 26);
+    });
 
     it('only functions that give a few characters, whatever they are given', () => {
       const list = `{"${String.raw`q\"`.repeat(50)}", "${'z'.repeat(50)}"}`;

@@ -1,3 +1,4 @@
+import { mostOfJob } from '../htcondor/submit-commands.ts';
 import { longestRanges } from './numbers.ts';
 import {
   apiVersion,
@@ -113,10 +114,10 @@ const spec: Schema = {
       type: 'object',
       description: 'Needs of one job.',
       properties: {
-        cpus: count('Cores.', { minimum: 1, maximum: 100_000 }),
+        cpus: count('Cores.', { minimum: 1, maximum: mostOfJob.cpus }),
         memory: quantity('Memory, such as 2Gi.'),
         disk: quantity('Scratch disk, such as 10Gi.'),
-        gpus: count('GPUs.', { maximum: 1000 }),
+        gpus: count('GPUs.', { maximum: mostOfJob.gpus }),
       },
     },
     output: {

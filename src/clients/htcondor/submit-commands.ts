@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { endlessIn, endlessReason } from './expression-steps.ts';
+import { attributeOf, endlessIn, endlessReason } from './expression-steps.ts';
 import { expressionRefusal, type Reader } from './expression.ts';
 import { commandRefusal, comparedName, isListed, shown } from './submit-names.ts';
 
@@ -17,6 +17,15 @@ export interface ReadCommands {
   readonly commands: SubmitCommands;
   readonly problems: readonly LineProblem[];
 }
+
+/**
+ * The most that one job may ask for, more than any machine has: cores, GPUs, MiB of memory, KiB of disk. The schedd adds up the cores of the idle jobs
+ * of a submitter in 32 bits, and the negotiator these sums in each group: a sum that is negative, or too large, leaves the jobs of all
+ * others there without machines. There is room for 524,287 idle jobs of so many cores, and for 131,071 of so much memory where the weight of a
+ * slot counts 4 GiB as a core.
+ * Source: `WeightedIdleJobs` of a submitter, HTCondor 23.9
+ */
+export const mostOfJob = { cpus: 4096, gpus: 1000, memory: 2 ** 26, disk: 1e12 } as const;
 
 /** Mistakes after which a text is read no further: it may have a short one in each of 30,000 lines. */
 const mostProblems = 20;
@@ -95,6 +104,16 @@ export function submitText(value: string): string {
     .join('');
 }
 
+/**
+ * The value as a job gets it. Memory and disk may be expressions, to ask for more where there was too little; what they come to is known to HTCondor
+ * alone, and is kept within the range of a number. What is undefined, or no number (NaN), counts as 0.
+ */
+export function boundedValue(key: string, value: string): string {
+  const range = rangeOf(key);
+  if (range?.units === undefined || sizeOf(value) !== undefined) return value;
+  return `min({${range.most}, max({${range.least}, (${value})})})`;
+}
+
 /** The value with a number in the place of each macro that stays, and of a size with its unit: `2 GB`. */
 function withoutNumbers(value: string): string {
   return value.replaceAll(ownNumbers, '0').replace(/^(\d+(?:\.\d+)?)\s*[KMGTP]B?$/i, '$1');
@@ -163,6 +182,62 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
     nice_user: { fits: (value) => /^(true|false|yes|no|t|f|1|0)$/i.test(value), right: 'true or false' },
   };
 
+/** What a job asks for. */
+interface Range {
+  readonly least: number;
+  readonly most: number;
+  /** What a number without a unit counts, for what may have one, or be an expression; in bytes. */
+  readonly units?: number;
+}
+
+const memory: Range = { least: 0, most: mostOfJob.memory, units: 2 ** 20 };
+const disk: Range = { least: 0, most: mostOfJob.disk, units: 2 ** 10 };
+/** By their attributes, which an administrator can allow, too. */
+const ranges: Readonly<Record<string, Range>> = {
+  requestcpus: { least: 1, most: mostOfJob.cpus },
+  requestgpus: { least: 0, most: mostOfJob.gpus },
+  requestmemory: memory,
+  retryrequestmemory: memory,
+  retryrequestmemoryincrease: memory,
+  retryrequestmemorymax: memory,
+  requestdisk: disk,
+  retryrequestdisk: disk,
+};
+/** Of what a pool has a name of its own for, `request_fpgas`. */
+const ofOthers: Range = { least: 0, most: 1_000_000 };
+
+function rangeOf(key: string): Range | undefined {
+  const name = attributeOf(key);
+  if (Object.hasOwn(ranges, name)) return ranges[name];
+  return /^request_/i.test(key) ? ofOthers : undefined;
+}
+
+/** A number with its sign and the letter of its unit; undefined: it is an expression. */
+function sizeOf(value: string): readonly [number: number, unit: string] | undefined {
+  const [, number, unit = ''] = /^(-?\d+(?:\.\d+)?)\s*(?:([KMGTP])B?)?$/i.exec(value) ?? [];
+  return number === undefined ? undefined : [Number(number), unit.toUpperCase()];
+}
+
+/** Why a job may not ask for so much; undefined: it may, or it is an expression that `boundedValue` keeps within its range. */
+function rangeRefusal(key: string, value: string): string | undefined {
+  const range = rangeOf(key);
+  if (range === undefined) return undefined;
+  const { least, most, units } = range;
+  const size = sizeOf(value);
+  if (units === undefined) {
+    const isWithin = /^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most;
+    return isWithin
+      ? undefined
+      : `its value is ${shown(value)}; it must be a whole number from ${least} to ${most}`;
+  }
+  if (size === undefined) return undefined;
+  const [number, unit] = size;
+  const amount = unit === '' ? number : (number * 1024 ** ' KMGTP'.indexOf(unit)) / units;
+  return !value.startsWith('-') && amount >= least && amount <= most
+    ? undefined
+    : `its value is ${shown(value)}; it must be from ${least} to ${most} ${units === 1024 ? 'KiB' : 'MiB'}, also with a unit as "2 GB"`;
+}
+
 const readers: Readonly<Record<string, Reader>> = {
   requirements: 'match',
   rank: 'match',
@@ -200,6 +275,8 @@ function formRefusal(key: string, value: string): string | undefined {
   const form = forms[key];
   if (form !== undefined)
     return form.fits(value) ? undefined : `its value is ${shown(value)}; it must be ${form.right}`;
+  const beyond = rangeRefusal(key, value);
+  if (beyond !== undefined) return beyond;
   // Of other commands an administrator knows what they are; machines read what a job requests.
   const isExpression = isListed(key) || /^(\+|my\.|request_)/.test(key);
   return isExpression ? expressionRefusal(withoutNumbers(value), readers[key] ?? 'job') : undefined;

@@ -1,3 +1,4 @@
+import { mostOfJob } from '../../clients/htcondor/submit-commands.ts';
 import { quantityOf } from '../../clients/kubernetes/quantity.ts';
 import type { Request } from '../../plugins/contracts/index.ts';
 import type { HtcJobSpec, JobRequests, SpecProblem } from '../../clients/htcjob/resource.ts';
@@ -21,14 +22,17 @@ export function requirementsOf({
   };
 }
 
-const mostMegabytes = 1_000_000_000;
-
 /** The needs of all jobs are added up: one that no machine has must not be among them. */
 export function sizeProblems(requests: JobRequests | null | undefined): readonly SpecProblem[] {
-  const { memory, disk } = requests ?? {};
-  return Object.entries({ memory, disk }).flatMap(([name, size]) => {
-    if (size == null || (megabytes(size) ?? 0) <= mostMegabytes) return [];
-    const message = `${name} is ${String(size).slice(0, 80)}: no machine has so much; write less than 900Ti`;
+  const { cpus, memory, disk } = requests ?? {};
+  const sizes = [
+    ['cpus', cpus, cpus, mostOfJob.cpus, String(mostOfJob.cpus)],
+    ['memory', memory, megabytes(memory ?? 0), mostOfJob.memory, '64Ti'],
+    ['disk', disk, megabytes(disk ?? 0), mostOfJob.disk / 1024, '900Ti'],
+  ] as const;
+  return sizes.flatMap(([name, written, size, most, right]) => {
+    if (written == null || (size ?? 0) <= most) return [];
+    const message = `${name} is ${String(written).slice(0, 80)}: no machine has so much; write at most ${right}`;
     return [{ at: `/spec/requests/${name}`, message }];
   });
 }

@@ -9,6 +9,8 @@ import {
 } from '../../../src/clients/htcondor/submit-names.ts';
 import { callable, jobAttributes } from '../../../src/clients/htcondor/expression.ts';
 import {
+  boundedValue,
+  mostOfJob,
   readSubmitCommands,
   submitRefusal,
   submitText,
@@ -447,15 +449,15 @@ describe('commands of a submit description that a third party writes', () => {
     it('refuse expressions that together take any number of steps, or that go in a circle', () => {
       const sum = (name: string) => Array.from({ length: 20 }, () => name).join('+');
       const chain = [
-        'request_gpus = 1 + 1',
-        `request_disk = ${sum('RequestGPUs')}`,
-        `request_cpus = ${sum('my.RequestDisk')}`,
-        `request_memory = ${sum('RequestCpus')}`,
+        '+REQUIRED_OS = 1 + 1',
+        `request_disk = ${sum('REQUIRED_OS')}`,
+        `+DESIRED_Sites = ${sum('my.RequestDisk')}`,
+        `request_memory = ${sum('DESIRED_Sites')}`,
         '+WantOS = BigMemJob',
         'MY.BigMemJob = wantos',
       ];
       const { commands, problems } = read(chain.join('\n'));
-      expect(Object.keys(commands)).to.deep.equal(['request_gpus', 'request_disk', 'request_cpus']);
+      expect(Object.keys(commands)).to.deep.equal(['+REQUIRED_OS', 'request_disk', '+DESIRED_Sites']);
       expect(problems.map(({ line }) => line)).to.deep.equal([4, 5, 6]);
       expect(problems[0]?.message).to.equal(
         'line 4, "request_memory": it names itself, or an attribute that none of these lines gives, or it takes more than 2000 steps with the other commands that it names and those before it',
@@ -471,7 +473,7 @@ describe('commands of a submit description that a third party writes', () => {
           `request_memory = ${long('1')}`,
           `rank = ${long('Requirements')}`,
           `+BigMemJob = ${long('RequireGPUs')}`,
-          'request_cpus = Requirements',
+          'request_disk = Requirements',
         ].join('\n'),
       );
       expect(problems.map(({ line }) => line)).to.deep.equal([2, 4, 5, 6]);
@@ -521,10 +523,8 @@ describe('commands of a submit description that a third party writes', () => {
       const keys = [...allowedCommands, ...allowedAttributes]
         .flatMap(({ names }) => names)
         .map((name) => (/^[a-z]/.test(name) ? name : `+${name}`))
-        .filter((key) => submitRefusal(key, `1${' + 1'.repeat(300)}`) === undefined)
-        .concat('request_fpgas');
-      const added = ['request_fpgas'];
-      const taken = (key: string, value: string) => submitRefusal(key, value, added) === undefined;
+        .filter((key) => submitRefusal(key, `1${' + 1'.repeat(300)}`) === undefined);
+      const taken = (key: string, value: string) => submitRefusal(key, value) === undefined;
       const matches = ['requirements', 'rank'];
       expect(keys).to.include.members(matches).and.to.have.length.greaterThan(25);
       for (const key of keys) {
@@ -547,8 +547,8 @@ describe('commands of a submit description that a third party writes', () => {
             expect(taken(key, scope + name), `${key} ${scope}${name}`).to.equal(!isOfGpus);
         expect(taken(key, 'GlobalMemoryMb > 1')).to.equal(isMatch || isOfGpus);
       }
-      expect(refused('request_cpus = TARGET.WithinResourceLimits + 1')).to.deep.equal([
-        'line 1, "request_cpus = TARGET.WithinResourceLimits + 1": it names "WithinResourceLimits", of a machine; only requirements and rank may read machines',
+      expect(refused('request_disk = TARGET.WithinResourceLimits + 1')).to.deep.equal([
+        'line 1, "request_disk = TARGET.WithinResourceLimits + 1": it names "WithinResourceLimits", of a machine; only requirements and rank may read machines',
       ]);
     });
 
@@ -661,6 +661,80 @@ describe('commands of a submit description that a third party writes', () => {
         'rank = regexp("^b(6|7)[0-9]+\\\\.", Machine) ? 2 : 0',
       ])
         expect(refused(line), line).to.deep.equal([]);
+    });
+  });
+
+  describe('ask for what a machine may have, since the sums of all jobs count: ', () => {
+    const outside = ['-1', '-0.5', '+-1', '2147483648', '9223372036854775807', '1e9', '1e400'];
+    const expressions = ['real("NaN")', 'real("INF")', 'ifThenElse(JobStatus == 1, -1e9, 1)', '1 + 1'];
+    const added = ['request_fpgas', '+RequestCpus', 'RequestGpus', 'MY.RequestMemory'];
+    const problem = (key: string, value: string) => submitRefusal(key, value, added);
+
+    it('whole numbers of cores, GPUs and what an administrator adds', () => {
+      for (const [key, least, most] of [
+        ['request_cpus', 1, mostOfJob.cpus],
+        ['Request_CPUs', 1, mostOfJob.cpus],
+        ['+RequestCpus', 1, mostOfJob.cpus],
+        ['request_gpus', 0, mostOfJob.gpus],
+        ['RequestGpus', 0, mostOfJob.gpus],
+        ['request_fpgas', 0, 1_000_000],
+      ] as const) {
+        for (const value of [least, most]) expect(problem(key, String(value)), key).to.equal(undefined);
+        for (const value of [
+          ...[...outside, ...expressions, 'RequestDisk', '$(ProcId)', '1.5', '2K', String(least - 1)],
+          String(most + 1),
+        ])
+          expect(problem(key, value), `${key} ${value}`).to.equal(
+            `its value is ${JSON.stringify(value)}; it must be a whole number from ${least} to ${most}`,
+          );
+      }
+    });
+
+    it('so little that the sum over all idle jobs fits in 32 bits', () => {
+      const mostIdle = 131_071;
+      expect(mostOfJob.cpus * mostIdle).to.be.lessThan(2 ** 31);
+      expect((mostOfJob.memory / 4096) * mostIdle).to.be.lessThan(2 ** 31);
+    });
+
+    it('memory and disk in the units of HTCondor', () => {
+      const memory = ['request_memory', 'MY.RequestMemory', 'retry_request_memory'].concat([
+        'retry_request_memory_increase',
+        'retry_request_memory_max',
+      ]);
+      for (const key of memory) {
+        for (const value of ['0', '2', '67108864', '64T', '2.5 gb', '65536 GB', '1K'])
+          expect(problem(key, value), value).to.equal(undefined);
+        for (const value of ['-1', '-0', '-2G', '67108865', '65T', '1P', '2147483648', '9223372036854775807'])
+          expect(problem(key, value), value).to.equal(
+            `its value is ${JSON.stringify(value)}; it must be from 0 to 67108864 MiB, also with a unit as "2 GB"`,
+          );
+      }
+      for (const key of ['request_disk', 'retry_request_disk']) {
+        for (const value of ['0', '2147483648', '1000000000000', '900T', '2 GB'])
+          expect(problem(key, value), value).to.equal(undefined);
+        for (const value of ['-1', '1000000000001', '1P', '9223372036854775807'])
+          expect(problem(key, value), value).to.equal(
+            `its value is ${JSON.stringify(value)}; it must be from 0 to 1000000000000 KiB, also with a unit as "2 GB"`,
+          );
+      }
+    });
+
+    it('memory and disk by expressions, which are kept within their range', () => {
+      for (const value of [...expressions, '-(1)', '+2', '1e9', '$(ProcId)']) {
+        expect(problem('request_memory', value), value).to.equal(undefined);
+        expect(boundedValue('request_memory', value)).to.equal(`min({67108864, max({0, (${value})})})`);
+        expect(boundedValue('Retry_Request_Disk', value)).to.equal(
+          `min({1000000000000, max({0, (${value})})})`,
+        );
+      }
+      for (const [key, value] of [
+        ['request_memory', '2 GB'],
+        ['request_disk', '5'],
+        ['request_cpus', '2'],
+        ['rank', '-1 + 1'],
+        ['gpus_minimum_memory', '1 + 1'],
+      ] as const)
+        expect(boundedValue(key, value), key).to.equal(value);
     });
   });
 

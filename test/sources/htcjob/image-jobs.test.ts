@@ -13,13 +13,14 @@ const problemsOf = (spec: Partial<HtcJobSpec>): readonly SpecProblem[] => maker.
 
 describe('the needs of a HTCJob', () => {
   it('are refused where no machine has so much, since those of all jobs are added up', () => {
-    expect(problemsOf({ requests: { memory: '900Ti', disk: '900Ti' } })).to.deep.equal([]);
-    expect(problemsOf({ requests: { memory: '8388607Pi', disk: '1e30' } })).to.deep.equal([
+    expect(problemsOf({ requests: { cpus: 4096, memory: '64Ti', disk: '900Ti' } })).to.deep.equal([]);
+    expect(problemsOf({ requests: { cpus: 4097, memory: '8388607Pi', disk: '1e30' } })).to.deep.equal([
+      { at: '/spec/requests/cpus', message: 'cpus is 4097: no machine has so much; write at most 4096' },
       {
         at: '/spec/requests/memory',
-        message: 'memory is 8388607Pi: no machine has so much; write less than 900Ti',
+        message: 'memory is 8388607Pi: no machine has so much; write at most 64Ti',
       },
-      { at: '/spec/requests/disk', message: 'disk is 1e30: no machine has so much; write less than 900Ti' },
+      { at: '/spec/requests/disk', message: 'disk is 1e30: no machine has so much; write at most 900Ti' },
     ]);
   });
 });

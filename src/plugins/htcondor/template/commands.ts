@@ -1,5 +1,6 @@
 import { endlessReason } from '../../../clients/htcondor/expression-steps.ts';
 import {
+  boundedValue,
   type SubmitCommands,
   submitRefusal,
   submitText,
@@ -19,9 +20,9 @@ const ownNumbers = {
   value: /^[1-9]\d{0,14}$/,
 } as const;
 
-/** Whether a worker may have this command of its payload beside workers with another value of it. */
+/** Whether a worker may have this command of its payload beside workers with another value of it: only one of them is looked at again. */
 export function isOwnNumber(key: string, value: string): boolean {
-  return ownNumbers.key.test(key) && ownNumbers.value.test(value);
+  return ownNumbers.key.test(key) && ownNumbers.value.test(value) && submitRefusal(key, value) === undefined;
 }
 
 /** A value that no template can name. */
@@ -60,7 +61,7 @@ export function withCommands(
         'payload-wrong',
         `payload/submit: ${key} cannot be given to HTCondor: ${refusal}`,
       );
-    const text = submitText(value);
+    const text = submitText(boundedValue(key, value));
     const together = joins[comparedName(key)];
     const before = together === undefined ? undefined : commandBefore(statements, key);
     const render: Command['render'] = (values) => {

@@ -1,3 +1,4 @@
+import { mostOfJob } from '../../../clients/htcondor/submit-commands.ts';
 import { quantityOf } from '../../../clients/kubernetes/quantity.ts';
 import type { Container, Resources } from '../../../clients/interlink/wire.ts';
 import { type Findings, problem, shown } from './problem.ts';
@@ -21,8 +22,13 @@ const kinds = {
 } as const;
 type Kind = keyof typeof kinds;
 
-/** Far more than any machine has; the needs of all jobs are added up. Memory and disk: bytes. */
-const largest: Readonly<Record<Kind, number>> = { cpu: 100_000, memory: 1e15, disk: 1e15, gpu: 1000 };
+/** The needs of all jobs are added up. Memory and disk: bytes. */
+const largest: Readonly<Record<Kind, number>> = {
+  cpu: mostOfJob.cpus,
+  memory: mostOfJob.memory * 2 ** 20,
+  disk: mostOfJob.disk * 2 ** 10,
+  gpu: mostOfJob.gpus,
+};
 
 /**
  * The job needs the sum of its containers, or an init container's need where that is more: init containers run before the others.

@@ -52,6 +52,11 @@ describe('the workers of one condor_submit', () => {
     expect(idsOf(workers)).to.deep.equal([[1, 3], [2], [4], [5], [6]]);
   });
 
+  it('share no number that none of them may have: one of them alone is looked at', () => {
+    const workers = ['1', '1000000000', '4096'].map((cpus, at) => withSubmit(at, { request_cpus: cpus }));
+    expect(idsOf(workers)).to.deep.equal([[0, 2], [1]]);
+  });
+
   it('hole 8: have the commands that they share looked at once, which may be long', () => {
     let looks = 0;
     const submit = new Proxy<NonNullable<Payload['submit']>>(

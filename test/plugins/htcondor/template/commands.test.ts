@@ -29,6 +29,17 @@ describe('commands of a payload in a submit description', () => {
     ]);
   });
 
+  it('have expressions for memory and disk kept within what a machine may have', () => {
+    const memory = 'ifThenElse(JobStatus == 1, -1e9, $(ProcId))';
+    expect(
+      lines('request_memory: 5', { request_memory: memory, request_disk: '2 GB' }).slice(-2),
+    ).to.deep.equal([`request_memory = min({67108864, max({0, (${memory})})})`, 'request_disk = 2 GB']);
+    for (const value of ['-1000000', '1000000000', 'real("NaN")'])
+      expect(() => lines('', { request_cpus: value }), value).to.throw(
+        'payload/submit: request_cpus cannot be given to HTCondor: its value is',
+      );
+  });
+
   it('leave the requirements of the template in force', () => {
     expect(lines('requirements: Arch == "X86_64"', { Requirements: 'Memory > 5 || true' }).at(-1)).to.equal(
       'Requirements = (Arch == "X86_64") && (Memory > 5 || true)',

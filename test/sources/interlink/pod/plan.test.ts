@@ -275,14 +275,11 @@ describe('a Pod becomes a job', () => {
     });
     it('and not with more than any machine has, in one container or in all', () => {
       expect(refusals(podData(resources({ memory: '8388607Pi' })))).to.deep.equal([
-        '/pod/spec/containers: the containers ask for 9.444731839839384e+21 of memory; a job may have 1000000000000000',
+        '/pod/spec/containers: the containers ask for 9.444731839839384e+21 of memory; a job may have 70368744177664',
       ]);
-      const containers = [
-        container('a', resources({ cpu: '60k' })),
-        container('b', resources({ cpu: '60k' })),
-      ];
+      const containers = [container('a', resources({ cpu: '3k' })), container('b', resources({ cpu: '3k' }))];
       expect(refusals(podData({}, { containers }))).to.deep.equal([
-        '/pod/spec/containers: the containers ask for 120000 of cpu; a job may have 100000',
+        '/pod/spec/containers: the containers ask for 6000 of cpu; a job may have 4096',
       ]);
     });
     it('and names a resource that HTCondor has no request for', () => {
@@ -443,6 +440,10 @@ describe('a Pod becomes a job', () => {
         '"executable = /bin/sh"',
       );
       expect(refusals(annotated({ 'slurm-job.vk.io/flags': 'queue 5' }))).to.have.length(1);
+      for (const cpus of ['-1000000', '1000000000', 'ifThenElse(JobStatus == 1, -1e9, 1)'])
+        expect(
+          refusals(annotated({ 'slurm-job.vk.io/flags': `request_cpus = ${cpus}` })).join(' '),
+        ).to.contain('it must be a whole number from 1 to 4096');
     });
     it('a flag that the operator does not let Pods give is refused', () => {
       const flags = {
