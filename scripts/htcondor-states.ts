@@ -52,6 +52,7 @@ export function htcondorStatesPage(): string {
     '(`htcondor-queue-time`). The time counts from `EnteredCurrentStatus` by the clock of the schedd, so a job that ran and was evicted counts from',
     'its return to the queue. A job of a grid universe is idle while it waits at its CE (`GridJobStatus` says how). A job that starts at that moment',
     'goes on, and while the schedd does not answer no job is given up. After an hour `thresher worker ID` shows since when a job waits (`Waiting`).',
+    'One that never started, and has waited for five minutes, is compared with the machines that the collector knows, every ten minutes anew: where it asks for more cores, GPUs or memory than any has, its native status is `too-large`, and `Waiting` says so. It waits on, since such a machine may join.',
     '',
     `The limit is ${defaultQueueTimeLimit} s for pilots: workers that a source asks for by number or the PanDA server orders. Other workers may wait for as long`,
     'as they like: HTCJobs, Pods of interLink, requests of operators, those of `htcondor-idle` and of other sources that name their workers, and',

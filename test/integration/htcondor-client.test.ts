@@ -22,6 +22,7 @@ import {
   whereOurs,
 } from '../../src/plugins/htcondor/look-up.ts';
 import { jobOf, marks } from '../../src/plugins/htcondor/marks.ts';
+import { TooLargeJobs } from '../../src/plugins/htcondor/state/too-large.ts';
 import {
   clearSpaces,
   clientOf,
@@ -33,6 +34,8 @@ import {
   type ScheddKind,
   scheddPid,
 } from '../support/htcondor.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { recordingLog } from '../support/samples.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { queueRows } from '../support/condor-jobs.ts';
 import { until } from '../support/until.ts';
@@ -135,6 +138,40 @@ describe('the client of HTCondor', function () {
         expect(left[0]?.['RemoveReason']).to.match(/^enough/);
         expect(await client.act('remove', mine, 'again', signal)).to.include({ succeeded: 0, notFound: 0 });
         expect(await client.history(mine, ['ClusterId'], 2, signal)).to.have.length(2);
+      });
+
+      it('knows which idle jobs ask for more than any machine has', async () => {
+        const client = clientOf(pool, kind);
+        const own = space();
+        const sizes = await client.largestMachines(signal);
+        if (sizes === undefined) throw new Error('the pool has machines');
+        const { cpus, gpus, memory } = sizes;
+        expect(Math.min(cpus, memory)).to.be.greaterThan(0);
+        const ask = (...lines: readonly string[]) =>
+          client.submit(
+            shellJob(own, 'sleep 600', ...lines, 'requirements = false', 'queue'),
+            { spool: kind === 'remote' },
+            signal,
+          );
+        const most = await ask(`request_cpus = ${cpus}`, `request_memory = ${memory}`);
+        const large = await ask(`request_cpus = ${cpus + 1}`, `request_gpus = ${gpus + 1}`);
+        const wide = await ask(`request_memory = ${memory} + RequestCpus`);
+        const idle = async () =>
+          (await client.queue(`${own.mine} && JobStatus == 1`, ['ClusterId', 'ProcId'], signal)).length;
+        await until('all are idle', async () => (await idle()) === 3);
+        const { mine } = own;
+        const jobs = new TooLargeJobs({ client, mine, clock: new ManualClock(), log: recordingLog() });
+        await jobs.ask(signal, 0);
+        const none = 'and no machine that the collector knows has';
+        const gpuText = gpus === 0 ? `1 GPU, ${none} any` : `${gpus + 1} GPUs, ${none} more than ${gpus}`;
+        const why = [most, large, wide].map(([job]) => jobs.of(job === undefined ? '' : jobIdText(job)));
+        expect(why).to.deep.equal([
+          undefined,
+          `it asks for ${cpus + 1} cores, ${none} more than ${cpus}; it asks for ${gpuText}`,
+          `it asks for ${memory + 1} MiB of memory, ${none} more than ${memory}`,
+        ]);
+        await jobs.ask(signal, 3600);
+        expect(jobs.of(large[0] ? jobIdText(large[0]) : '')).to.equal(undefined);
       });
 
       it('shows the end of what a running job writes', async () => {

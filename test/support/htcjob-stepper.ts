@@ -54,6 +54,8 @@ export class StepperSite {
   left = 0;
   /** Why, by worker. */
   readonly whyLeft = new Map<number, Reason>();
+  /** What the backend says of it, by worker. */
+  readonly details = new Map<number, Readonly<Record<string, unknown>>>();
   outputs: Outputs = noOutputs;
   queue: string | Reason | undefined = 'Q';
   /** Why the queue gives no workers. */
@@ -101,7 +103,7 @@ export class StepperSite {
         whyLeft: (workerId) => this.whyLeft.get(workerId),
         wake: () => undefined,
         reasons: () => this.reasons,
-        detail: async () => undefined,
+        detail: async (workerId) => this.details.get(workerId),
         logs: async (workerId, { stream }) => {
           this.logReads.push(`${workerId} ${stream}`);
           const text = await this.logOf(workerId, stream);

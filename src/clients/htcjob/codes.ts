@@ -42,6 +42,12 @@ export const htcjobErrors = {
     meaning: 'A job that htc-operator submitted has its mark, and thresher has not listed the schedd since.',
     remedy: 'Wait for the next listing (`sweeper.listInterval`), or start thresher again.',
   },
+  'htcjob-no-machine': {
+    meaning:
+      'Its job has waited for five minutes in the queue of HTCondor, and asks for more cores, GPUs or memory than any machine has that the collector knows.',
+    remedy:
+      'Ask for less (`spec.requests`), or wait for a machine that has it: the job stays in the queue. `condor_q -better-analyze` says more, and `queueTimeLimit` of the queue ends such jobs.',
+  },
   'htcjob-unreported': {
     meaning:
       "A job of htc-operator has ended, and its script's return code is unknown: the job ends with the exit status of the program that sends its event.",

@@ -29,6 +29,17 @@ export interface SubmitOptions {
 
 export type { ActionCounts } from './tool-texts.ts';
 
+/** The most that one machine of a pool has; machines that have the most of one need not have it of another. */
+export interface MachineSizes {
+  readonly cpus: number;
+  readonly gpus: number;
+  /** MiB. */
+  readonly memory: number;
+}
+
+/** What no machine has, though its own word says so. */
+const mostOfMachine = 1e9;
+
 export type JobAction = 'remove' | 'hold' | 'release';
 
 const commands = { remove: 'condor_rm', hold: 'condor_hold', release: 'condor_release' } as const;
@@ -127,6 +138,31 @@ export class HTCondorClient {
     const { JobQueueBirthdate: birth, DaemonStartTime: started } = ad ?? {};
     if (typeof birth === 'number' && typeof started === 'number') return { birth, started };
     throw this.#unreadable(tool, 'no JobQueueBirthdate');
+  }
+
+  /** What the largest machines of the pool have, by its collector. Undefined where that knows none. @throws HTCondorError */
+  async largestMachines(signal: AbortSignal): Promise<MachineSizes | undefined> {
+    const attributes = { cpus: 'TotalSlotCpus', gpus: 'TotalSlotGPUs', memory: 'TotalSlotMemory' } as const;
+    // A dynamic slot is a part of a partitionable one.
+    const which = ['-constraint', 'SlotType =!= "Dynamic"'];
+    const args = ['-json', ...projection(Object.values(attributes)), ...which];
+    const tool = { command: 'condor_status', args, changes: false, timeLimit: this.#limits.ping } as const;
+    const most = { cpus: 0, gpus: 0, memory: 0 };
+    const take = (ad: Ad) => {
+      for (const size of ['cpus', 'gpus', 'memory'] as const) {
+        const value = ad[attributes[size]];
+        if (typeof value === 'number' && value > most[size] && value <= mostOfMachine) most[size] = value;
+      }
+    };
+    await this.#ads(
+      (ad) => {
+        take(ad);
+        return undefined;
+      },
+      { ...tool, target: 'pool' },
+      signal,
+    );
+    return most.cpus > 0 ? most : undefined;
   }
 
   /** Jobs in the queue, whosever they are. @param attributes all if empty */

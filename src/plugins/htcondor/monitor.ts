@@ -36,6 +36,7 @@ import { defaultQueueTimeLimit, type HTCondorDaemon, HTCondorMonitorConfig } fro
 import { endedReason, type JobState, givenUpReason, stateOf, waitedReason } from './state/job-state.ts';
 import { hasEnded } from './state/events.ts';
 import { isRemoved, removalReasonOf } from './state/removals.ts';
+import { TooLargeJobs } from './state/too-large.ts';
 
 /** The monitor options of a job's queue; options that only look, and give up no job, where no queue of that name is known. */
 export type OptionsOf = (queue: string | undefined, configId: number | undefined) => HTCondorMonitorConfig;
@@ -83,6 +84,7 @@ export class HTCondorMonitor implements Monitor {
   readonly #unlimited = new Map<string, number>();
   /** Workers with more than one job, by looks. Which of them counts is known where their numbers are kept, and so to `check` alone. */
   readonly #doubled = new Set<number>();
+  readonly #tooLarge: TooLargeJobs;
   /** Whether the logs are being read for the first time. */
   #isCatchingUp = false;
   #hasHeard = false;
@@ -93,6 +95,8 @@ export class HTCondorMonitor implements Monitor {
     this.#parts = parts;
     this.logs = new HTCondorLogs(parts.schedd, parts.daemon.clock);
     this.outputs = new HTCondorOutputs(parts);
+    const { client, mine } = parts.schedd;
+    this.#tooLarge = new TooLargeJobs({ client, mine, clock: parts.daemon.clock, log: parts.daemon.log });
     this.#ends = new LogEnds(parts.schedd, parts.daemon, () => 1000 * this.#options.pollInterval);
   }
 
@@ -105,6 +109,7 @@ export class HTCondorMonitor implements Monitor {
     while (!signal.aborted) {
       // Before the question: what comes after it is read when it is answered, and is never older than the answer.
       soon = (await this.#followLogs(sink)) || soon;
+      soon = this.#tooLarge.takeNews() || soon;
       const { pollInterval, listInterval } = this.#options;
       const trusted = schedd.logs.any && schedd.jobs.logIsTrusted && !soon;
       const interval = 1000 * (trusted ? Math.max(pollInterval, listInterval) : pollInterval);
@@ -121,6 +126,7 @@ export class HTCondorMonitor implements Monitor {
       soon = false;
       try {
         await this.#look(sink, signal);
+        this.#tooLarge.askIfDue(schedd.jobs.living?.values() ?? [], signal);
         await schedd.logs.keep().catch((error: unknown) => {
           daemon.log.warn('how far logs of job events were read is not kept', { ...toReason(error) });
         });
@@ -528,6 +534,7 @@ export class HTCondorMonitor implements Monitor {
     const { options, daemon } = this.#parts;
     if (job.workerId === undefined) return undefined;
     const { heldTimeout, queueTimeLimit, payloadType } = options(job.queue, job.configId);
+    const tooLarge = this.#tooLarge.of(jobIdText(job.id));
     const isUnlimited = this.#unlimited.get(jobIdText(job.id)) === job.workerId;
     const how = {
       heldTimeout,
@@ -536,6 +543,7 @@ export class HTCondorMonitor implements Monitor {
       ...(job.queuedAt !== undefined && { queuedAt: job.queuedAt }),
       ...(payloadType !== undefined && { payloadType }),
       ...elementOf(job.ce),
+      ...(tooLarge !== undefined && { tooLarge }),
     };
     return stateOf(job.workerId, job.ad, daemon.clock.now(), how);
   }

@@ -39,6 +39,8 @@ export interface StatusFacts {
   readonly waiting: Reason | undefined;
   /** HTCondor's reason for the first held job. */
   readonly holdReason: string | undefined;
+  /** Why no machine takes the first job for which there is none. */
+  readonly noMachine: string | undefined;
   /** Of the first failed job, where its log could be read. */
   readonly lastWords: LastWords | undefined;
   /** Why it ended before its jobs did: its deadline, or a mistake in it. */
@@ -93,6 +95,18 @@ export function statusOf(facts: StatusFacts): HtcJobStatus {
 
 export function isHeld({ facts }: Pick<Judged, 'facts'>): boolean {
   return facts?.native === 'held';
+}
+
+export function isTooLarge({ outcome, facts }: Pick<Judged, 'outcome' | 'facts'>): boolean {
+  return outcome === 'live' && facts?.native === 'too-large';
+}
+
+/** Why a job that was submitted does not start. Machines may join that take it. */
+function whyIdle(jobs: readonly Judged[], noMachine: string | undefined): Reason | undefined {
+  const job = jobs.find(isTooLarge);
+  if (job === undefined) return undefined;
+  const why = noMachine ?? 'no machine of its pool has what it asks for';
+  return { code: 'htcjob-no-machine', message: `job ${job.number} waits in the queue of HTCondor: ${why}` };
 }
 
 /** The word for a resource that nothing holds back. */
@@ -210,7 +224,7 @@ interface Wish {
 function conditionsOf(facts: StatusFacts, held: Judged | undefined): readonly HtcJobCondition[] {
   const { judgement, isSuspended, stopped, before, now } = facts;
   const { jobs, isOver } = judgement;
-  const waiting = facts.waiting ?? whyOpen(jobs);
+  const waiting = facts.waiting ?? whyOpen(jobs) ?? whyIdle(jobs, facts.noMachine);
   const failed = jobs.filter(({ outcome }) => outcome === 'failed');
   const wishes: readonly Wish[] = [
     {

@@ -12,14 +12,14 @@ import { kept } from './followed.ts';
 import { type EventWriter, notesOf } from './events.ts';
 import { type JobMaker, problemsOf } from './job-maker.ts';
 import type { Outputs } from './output/outputs.ts';
-import type { Judgement } from './judge.ts';
+import type { Judged, Judgement } from './judge.ts';
 import { LastWordsReader } from './last-words.ts';
 import { afterConflicts, longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import { countOf } from '../../clients/htcjob/numbers.ts';
 import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
 import { isSame } from './same-status.ts';
-import { isHeld, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
+import { isHeld, isTooLarge, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import { sizeProblems } from './needs.ts';
 import type { Tracked } from './tracked.ts';
 import { isRefused } from './turns.ts';
@@ -121,7 +121,8 @@ export class Stepper {
     const why = isLate ? over : `HTCJob ${tracked.name} is suspended`;
     if (!(await this.#endIfUnchanged(tracked, toEnd, why, signal))) return 0;
     if (!(await this.#ask(tracked, judgement, signal))) return looks.waiting;
-    tracked.holdReason = await this.#holdReason(judgement);
+    tracked.holdReason = await this.#wordsOf(judgement.jobs.find(isHeld), 'HoldReason');
+    tracked.noMachine = await this.#wordsOf(judgement.jobs.find(isTooLarge), 'Waiting');
     const stopped = stoppedBy(tracked.spec, problems, isLate);
     if (judgement.isOver && stopped === undefined) await this.#lastWords.hear(tracked, judgement, signal);
     const status = this.#status(tracked, judgement, stopped);
@@ -171,6 +172,7 @@ export class Stepper {
       judgement,
       waiting: tracked.waiting,
       holdReason: tracked.holdReason,
+      noMachine: tracked.noMachine,
       lastWords: tracked.lastWords?.said,
       stopped,
       reports: tracked.reports,
@@ -256,12 +258,13 @@ export class Stepper {
     for (const index of fresh) ending.add(index);
   }
 
-  async #holdReason({ jobs }: Judgement): Promise<string | undefined> {
-    const workerId = jobs.find(isHeld)?.facts?.workerId;
+  /** What HTCondor says of a job, by this part of its worker's details. */
+  async #wordsOf(job: Judged | undefined, part: 'HoldReason' | 'Waiting'): Promise<string | undefined> {
+    const workerId = job?.facts?.workerId;
     const detail = workerId == null ? undefined : await this.#parts.desk.detail(workerId);
-    const { HoldReason: reason } = (detail ?? {}) as { readonly HoldReason?: unknown };
-    // Its words are of HTCondor and of what it ran, and everybody who may read the HTCJob reads them.
-    return typeof reason === 'string' ? fromOutside(reason) : undefined;
+    const words = (detail as Readonly<Record<string, unknown>> | undefined)?.[part];
+    // They are of HTCondor and of what it ran, and everybody who may read the HTCJob reads them.
+    return typeof words === 'string' ? fromOutside(words) : undefined;
   }
 
   /** @returns false where the resource is gone, or has changed since */

@@ -97,6 +97,8 @@ export class Tracked {
   secretLooks = 0;
   /** HTCondor's reason for its first held job. */
   holdReason: string | undefined;
+  /** Why no machine takes the first of its jobs for which there is none. */
+  noMachine: string | undefined;
   lastWords: Hearer['lastWords'];
   /** The queue that is asked. */
   queue: string | undefined;

@@ -901,6 +901,107 @@ describe('the monitor of HTCondor', () => {
       expect(removals).to.deep.equal(skew < 0 ? [0, 10, 20, 30, 40] : [10, 20, 30, 40]);
     });
 
+  describe('of a job for which there is no machine', () => {
+    const machines = { cpus: 8, gpus: 0, memory: 16_000 };
+    let sizes: object | undefined;
+    let askedOfPool: number;
+    let natives: string[];
+    let tooLarge: string[][];
+    beforeEach(() => {
+      [sizes, askedOfPool, natives, tooLarge] = [machines, 0, [], []];
+      Object.assign(schedd.client, {
+        largestMachines: async () => {
+          askedOfPool++;
+          return sizes;
+        },
+        evaluated: async (_: string, constraint: string) => {
+          expect(constraint).to.match(/RequestCpus > 8 \|\| RequestGPUs > 0 \|\| RequestMemory > 16000\)$/);
+          return tooLarge;
+        },
+      });
+    });
+    const waits = (proc: number, since: number, ad: object = {}) =>
+      job(proc, { JobStatus: 1, EnteredCurrentStatus: seconds() - since, ...ad });
+    const textIn = (detail: object = {}) => ('Waiting' in detail ? String(detail.Waiting) : '');
+    const watched = async () => {
+      const over = new AbortController();
+      natives = [];
+      await monitor.observe(
+        {
+          begin: () => undefined,
+          observe: ({ workerId, nativeStatus, detail }) =>
+            natives.push(`${workerId} ${nativeStatus} ${textIn(detail)}`.trim()),
+          gone: () => undefined,
+          complete: () => {
+            over.abort();
+          },
+          trouble: ({ message }) => troubles.push(message),
+        },
+        over.signal,
+      );
+      await clock.settle();
+    };
+
+    it('says what it asks for, and what the largest machine has, and gives it up no sooner', async () => {
+      queue = [waits(0, 300), waits(1, 300), waits(2, 300)];
+      tooLarge = [
+        ['7', '0', '64', '1', '2000'],
+        ['7', '1', '1', 'undefined', '64000'],
+      ];
+      await watched();
+      expect(natives, 'nothing is known yet').to.deep.equal(['1 idle', '2 idle', '3 idle']);
+      await watched();
+      const none = 'and no machine that the collector knows';
+      expect(natives).to.deep.equal([
+        `1 too-large it asks for 64 cores, ${none} has more than 8; it asks for 1 GPU, ${none} has any`,
+        `2 too-large it asks for 64000 MiB of memory, ${none} has more than 16000`,
+        '3 idle',
+      ]);
+      expect([acted, troubles]).to.deep.equal([[], []]);
+    });
+
+    it('asks once in ten minutes, where one has been idle for five, and takes it back when a machine has come', async () => {
+      queue = [waits(0, 299), waits(1, 9000, { JobStatus: 2 }), waits(2, 9000, { [marks.ce]: 'ce.test' })];
+      await watched();
+      expect(askedOfPool, 'none waits for so long').to.equal(0);
+      queue = [waits(0, 300)];
+      tooLarge = [['7', '0', '64', '0', '2000']];
+      await watched();
+      await clock.advance(599_000);
+      await watched();
+      expect([askedOfPool, natives[0]?.slice(0, 11)]).to.deep.equal([1, '1 too-large']);
+      tooLarge = [];
+      await clock.advance(1000);
+      await watched();
+      await watched();
+      expect([askedOfPool, natives]).to.deep.equal([2, ['1 idle']]);
+    });
+
+    it('says nothing where the collector knows no machine, and keeps what it knows where none answers', async () => {
+      queue = [waits(0, 300)];
+      tooLarge = [['7', '0', '64', '0', '2000']];
+      await watched();
+      Object.assign(schedd.client, { largestMachines: () => Promise.reject(new Error('away')) });
+      await clock.advance(600_000);
+      await watched();
+      await watched();
+      expect(natives[0]).to.include('too-large');
+      Object.assign(schedd.client, { largestMachines: async () => undefined });
+      await clock.advance(600_000);
+      await watched();
+      await watched();
+      expect([natives, troubles]).to.deep.equal([['1 idle'], []]);
+    });
+
+    it('says nothing of one that ran before: it waits for a machine like its last one', async () => {
+      queue = [waits(0, 300, { JobStartDate: seconds() - 900, NumJobStarts: 1 })];
+      tooLarge = [['7', '0', '64', '0', '2000']];
+      await watched();
+      await watched();
+      expect(natives).to.deep.equal(['1 idle']);
+    });
+  });
+
   describe('of jobs that wait in the queue', () => {
     const limit = 172_800;
     const due = () =>

@@ -244,6 +244,7 @@ describe('the status of a HTCJob that has ended', () => {
         waiting,
         lastWords: undefined,
         holdReason: undefined,
+        noMachine: undefined,
         stopped: undefined,
         reports,
         before: tracked.status,

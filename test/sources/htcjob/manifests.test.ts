@@ -73,6 +73,7 @@ function largestStatus(): HtcJobStatus {
     waiting: { code: 'a-code', message: words },
     lastWords: undefined,
     holdReason: words,
+    noMachine: undefined,
     stopped: undefined,
     reports: new Map(jobs.map(({ number }) => [number, 1])),
     before: { takenOver: true },

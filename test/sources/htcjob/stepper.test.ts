@@ -88,6 +88,34 @@ describe('a step of a HTCJob', () => {
     });
   });
 
+  describe('tells of one that waits in the queue of HTCondor', () => {
+    const waiting = () => last()?.conditions?.find(({ type }) => type === 'Waiting');
+    const tooLarge = (index: number) => {
+      const news = newsOf(uid, index, 'submitted');
+      return { ...news, worker: { ...news.worker, nativeStatus: 'too-large' } };
+    };
+
+    it('that no machine has what it asks for, and takes it back', async () => {
+      const tracked = site.track(htcJob({ queue: 2 }), claimed);
+      site.details.set(2, {
+        Waiting: 'it asks for 64 cores, and no machine that the collector knows has more than 8',
+      });
+      site.found = [newsOf(uid, 0, 'running'), tooLarge(1)];
+      await site.step(tracked);
+      expect(last()).to.include({ reason: 'HtcjobNoMachine', active: 2 });
+      expect(waiting()).to.include({
+        status: 'True',
+        message:
+          'job 1 waits in the queue of HTCondor: it asks for 64 cores, and no machine that the collector knows has more than 8',
+      });
+      for (const index of [0, 1]) tracked.hear(newsOf(uid, index, 'running'));
+      await site.clock.advance(60_000);
+      await site.step(tracked);
+      expect([last()?.reason, waiting()?.status]).to.deep.equal(['Running', 'False']);
+      expect(site.ended).to.deep.equal([]);
+    });
+  });
+
   describe('tells in the condition of a failed one', () => {
     const failedWith = async (exitCode: number, count = 1) => {
       const tracked = site.track(htcJob({ queue: count }), claimed);

@@ -20,6 +20,8 @@ export interface StateOptions {
   readonly queuedAt?: number;
   /** Endpoint of the CE that the job was sent to. */
   readonly computingElement?: string;
+  /** Why no machine of the pool takes it. Default: one does, as far as is known. */
+  readonly tooLarge?: string;
 }
 
 /** Meaning of a job for its worker. */
@@ -38,6 +40,9 @@ export interface JobState {
   /** The same for a job that is given up since it waited: so long it must have been idle, s. */
   readonly waitedFor?: number;
 }
+
+/** The native status of a job in HTCondor's queue that asks for more than any machine of its pool has. */
+export const tooLargeNative = 'too-large';
 
 interface Row {
   /** For the table in docs/. */
@@ -162,13 +167,16 @@ export function stateOf(
   const queued = options.queued ?? false;
   const row = stateRows.find(({ when }) => when(ad, queued));
   if (row === undefined) return undefined;
-  const { status, native } = row;
+  const { status } = row;
+  const isWaiting = queued && row.native === 'idle';
+  // One that ran before waits for a machine like that which it had.
+  const tooLarge = isWaiting && status === 'submitted' ? options.tooLarge : undefined;
+  const native = tooLarge === undefined ? row.native : tooLargeNative;
   const over = status === 'finished' || status === 'failed' || status === 'cancelled';
   const host = nodeOf(ad);
   const isCompleted = completed(ad, queued);
   const { startTime, endTime } = timesOf(ad, { over, isCompleted, now, queuedAt: options.queuedAt });
-  const isWaiting = queued && native === 'idle';
-  const waiting = isWaiting ? whyWaiting(ad, now) : undefined;
+  const waiting = isWaiting ? whyWaiting(ad, now, tooLarge) : undefined;
   const detail = {
     ...detailOf(ad),
     ...(native === 'removing' && { Removing: whyRemoving(ad) }),
@@ -318,10 +326,15 @@ export function whyRemoving(
 /** A job that has been idle for an hour shows since when: most jobs start before, and need no further change of their worker. */
 const longWait = 3_600_000;
 
-/** Since when a job waits in the queue. For operators. */
-function whyWaiting({ EnteredCurrentStatus }: JobAd, now: number): string | undefined {
+/** Since when a job waits in the queue, and why no machine takes it. For operators. */
+function whyWaiting({ EnteredCurrentStatus }: JobAd, now: number, tooLarge?: string): string | undefined {
   const since = msOf(EnteredCurrentStatus);
-  return since === undefined || now - since < longWait ? undefined : `idle since ${isoSeconds(since)}`;
+  const isLong = since !== undefined && now - since >= longWait;
+  const parts = [
+    ...(isLong ? [`idle since ${isoSeconds(since)}`] : []),
+    ...(tooLarge === undefined ? [] : [tooLarge]),
+  ];
+  return parts.length === 0 ? undefined : parts.join('; ');
 }
 
 /** Source: Harvester's monitor_common. */
