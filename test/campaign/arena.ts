@@ -31,8 +31,12 @@ export interface Arena extends AsyncDisposable {
   starts(): ReadonlyMap<number, number>;
   /** Workers whose own end a fault has hidden: thresher may call these lost. */
   readonly hidden: ReadonlySet<number>;
+  /** Is told of workers that a command is about to end. */
+  commanded?(workerIds: readonly number[]): void;
   /** Takes back every fault. */
   heal(): Promise<void>;
+  /** What else must be true once all queues are empty and everything is healed. @param breaks is told of each broken promise */
+  settle?(breaks: (what: string) => void): Promise<void>;
   /** Writes the queue file. */
   writeQueues(change: Readonly<Record<string, unknown>>): void;
 }

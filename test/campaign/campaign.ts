@@ -129,4 +129,7 @@ async function recover(arena: Arena, observer: Observer): Promise<void> {
     if (status === 'missed' && starts.has(workerID) && !arena.hidden.has(workerID))
       observer.breaks(`promise 5: worker ${workerID} ran, and is called missed (${errorCode ?? ''})`);
   }
+  await arena.settle?.((what) => {
+    observer.breaks(what);
+  });
 }

@@ -112,6 +112,7 @@ export class Keeper {
   async #killWorkers(dice: Dice): Promise<void> {
     const living = (await this.#arena.living()) ?? [];
     const victims = new Set(living.filter(() => dice.throw() < 0.5).map(({ workerId }) => String(workerId)));
+    this.#arena.commanded?.([...victims].map(Number));
     // It waits for a daemon that may be dead by then: whether it succeeds says nothing.
     if (victims.size > 0)
       this.#arena.site.startWith(['--config', this.#arena.site.config, 'kill', ...victims]);

@@ -15,7 +15,7 @@ const settings = {
 };
 
 /** A fault that stays for a while, and hits whatever is asked in that time. */
-interface Spell {
+export interface Spell {
   readonly name: string;
   readonly weight: number;
   readonly rule: Omit<Rule, 'fault'>;
@@ -26,28 +26,8 @@ interface Spell {
 
 const creations = { verb: 'create', resource: 'jobs' } as const;
 
-const spells: readonly Spell[] = [
-  {
-    name: 'answers of creations are lost',
-    weight: 4,
-    rule: creations,
-    fault: () => ({ kind: 'cut-after' }),
-    lasts: [500, 3000],
-  },
-  {
-    name: 'creations are cut off before they arrive',
-    weight: 2,
-    rule: creations,
-    fault: () => ({ kind: 'cut-before' }),
-    lasts: [500, 3000],
-  },
-  {
-    name: 'creations are carried out late',
-    weight: 4,
-    rule: creations,
-    fault: (dice) => ({ kind: 'late', until: sleep(dice.between(500, 5000)) }),
-    lasts: [300, 1500],
-  },
+/** Of any request. */
+export const usualSpells: readonly Spell[] = [
   {
     name: 'every answer is lost',
     weight: 2,
@@ -79,6 +59,55 @@ const spells: readonly Spell[] = [
   },
 ];
 
+const spells: readonly Spell[] = [
+  {
+    name: 'answers of creations are lost',
+    weight: 4,
+    rule: creations,
+    fault: () => ({ kind: 'cut-after' }),
+    lasts: [500, 3000],
+  },
+  {
+    name: 'creations are cut off before they arrive',
+    weight: 2,
+    rule: creations,
+    fault: () => ({ kind: 'cut-before' }),
+    lasts: [500, 3000],
+  },
+  {
+    name: 'creations are carried out late',
+    weight: 4,
+    rule: creations,
+    fault: (dice) => ({ kind: 'late', until: sleep(dice.between(500, 5000)) }),
+    lasts: [300, 1500],
+  },
+  ...usualSpells,
+];
+
+/** Faults of a proxy in front of an API server. */
+export function faultsOf(proxy: FaultProxy, some: readonly Spell[]): Fault[] {
+  const cast = ({ name, weight, rule, fault, lasts }: Spell): Fault => ({
+    name,
+    weight,
+    strike: async (dice) => {
+      const injected = proxy.inject({ ...rule, fault: fault(dice) });
+      await sleep(dice.between(...lasts));
+      injected.remove();
+      // A hanging connection hangs on after its fault: the load balancer in front gives it up.
+      if (name === 'the API server hangs') proxy.cutAll();
+    },
+  });
+  const cut: Fault = {
+    name: 'all connections are cut',
+    weight: 2,
+    strike: () => {
+      proxy.cutAll();
+      return Promise.resolve();
+    },
+  };
+  return [...some.map(cast), cut];
+}
+
 /** A real API server with a proxy in front of it, which makes the faults; Pods are played by kwok. */
 export class KubernetesArena implements Arena {
   readonly site: Site;
@@ -103,15 +132,7 @@ export class KubernetesArena implements Arena {
     this.site = kubernetesSite(plane, { settings, queues: {} }, templates, { server: proxy.url });
     this.writeQueues({});
     this.faults = [
-      ...spells.map((spell) => this.#cast(spell)),
-      {
-        name: 'all connections are cut',
-        weight: 2,
-        strike: () => {
-          proxy.cutAll();
-          return Promise.resolve();
-        },
-      },
+      ...faultsOf(proxy, spells),
       { name: 'a Job is deleted by hand', weight: 2, strike: (dice) => this.#deleteOne(dice) },
     ];
   }
@@ -143,20 +164,6 @@ export class KubernetesArena implements Arena {
     await this.#pods[Symbol.asyncDispose]();
     await this.#proxy[Symbol.asyncDispose]();
     await this.#space[Symbol.asyncDispose]();
-  }
-
-  #cast({ name, weight, rule, fault, lasts }: Spell): Fault {
-    return {
-      name,
-      weight,
-      strike: async (dice) => {
-        const injected = this.#proxy.inject({ ...rule, fault: fault(dice) });
-        await sleep(dice.between(...lasts));
-        injected.remove();
-        // A hanging connection hangs on after its fault: the load balancer in front gives it up.
-        if (name === 'the API server hangs') this.#proxy.cutAll();
-      },
-    };
   }
 
   /**
