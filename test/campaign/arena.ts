@@ -33,6 +33,8 @@ export interface Arena extends AsyncDisposable {
   readonly hidden: ReadonlySet<number>;
   /** Is told of workers that a command is about to end. */
   commanded?(workerIds: readonly number[]): void;
+  /** Whether its queues are full again within three minutes of the last fault. Default: yes. */
+  readonly refills?: boolean;
   /** Takes back every fault. */
   heal(): Promise<void>;
   /** What else must be true once all queues are empty and everything is healed. @param breaks is told of each broken promise */

@@ -106,9 +106,10 @@ async function strike(fault: Fault, dice: Dice, observer: Observer): Promise<voi
 async function recover(arena: Arena, observer: Observer): Promise<void> {
   const whole = Object.values(limits).reduce((sum, limit) => sum + limit, 0);
   const filled = async () => ((await arena.living()) ?? []).length === whole;
-  await until('all queues are full again', filled, longestRecovery).catch((error: unknown) => {
-    observer.breaks(`the factory did not recover: ${String(error)}`);
-  });
+  if (arena.refills !== false)
+    await until('all queues are full again', filled, longestRecovery).catch((error: unknown) => {
+      observer.breaks(`the factory did not recover: ${String(error)}`);
+    });
   arena.writeQueues({ queueStatus: 'offline' });
   const over = async () => {
     const living = await arena.living();

@@ -7,19 +7,18 @@ import { type Arena, type Fault, limits, type Seen } from './arena.ts';
 import type { Dice } from './dice.ts';
 
 /** A pilot's program, by which the observer tells it from everything else on this machine. */
-const pilot = `${countStarts} exec sleep $((HARVESTER_WORKER_ID % 4 + 1)).25`;
+export const pilot = `${countStarts} exec sleep $((HARVESTER_WORKER_ID % 4 + 1)).25`;
 
-const settings = {
+export const settings = {
   master: { shutdownTimeout: 2, pluginTimeout: 5 },
   submitter: { sleepTime: 0.2 },
   sweeper: { sleepTime: 0.3, keepFinished: 1, keepFailed: 1, keepCancelled: 1, keepMissed: 1 },
   monitor: { missingGrace: 1 },
 };
 
-/** Processes of this machine. */
-export class LocalArena implements Arena {
-  readonly site = new Site({ queues: {}, settings, pilot });
-  readonly environment = {};
+/** Workers of a site on this machine. */
+export class StruckProcesses {
+  /** Workers whose own end a fault has hidden. */
   readonly hidden = new Set<number>();
   readonly faults: readonly Fault[] = [
     { name: "a worker's shim is killed", weight: 2, strike: (dice) => this.#killOne(dice, 'shim') },
@@ -49,40 +48,26 @@ export class LocalArena implements Arena {
   ];
   readonly #queueOf = new Map<number, string>();
 
-  constructor() {
-    this.writeQueues({});
+  readonly #site: Site;
+
+  constructor(site: Site) {
+    this.#site = site;
   }
 
   get #workDir(): string {
-    return join(this.site.stateDir, 'local');
+    return join(this.#site.stateDir, 'local');
   }
 
-  writeQueues(change: Readonly<Record<string, unknown>>): void {
-    const queue = (limit: number) => ({ maxWorkers: limit, nQueueLimitWorker: limit, ...change });
-    this.site.writeQueues(
-      Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, queue(limit)])),
-    );
-  }
-
-  living(): Promise<readonly Seen[]> {
-    const seen = this.#processes().flatMap(({ workerId, kind }) => {
+  living(): readonly Seen[] {
+    return this.#processes().flatMap(({ workerId, kind }) => {
       const queue = this.#queue(workerId);
       return kind !== 'command' || queue === undefined ? [] : [{ workerId, queue }];
     });
-    return Promise.resolve(seen);
   }
 
-  starts(): ReadonlyMap<number, number> {
-    return this.site.starts();
-  }
-
-  heal(): Promise<void> {
+  /** Lets go on what stands still. */
+  heal(): void {
     for (const { pid } of this.#processes()) signal(pid, 'SIGCONT');
-    return Promise.resolve();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.site.clean();
   }
 
   #killOne(dice: Dice, kind: 'shim' | 'command'): Promise<void> {
@@ -123,13 +108,50 @@ export class LocalArena implements Arena {
 
   /** Remembered: a directory may be gone while its worker lives. */
   #queue(workerId: number): string | undefined {
-    const known = this.#queueOf.get(workerId) ?? this.site.queueOfDirectory(workerId);
+    const known = this.#queueOf.get(workerId) ?? this.#site.queueOfDirectory(workerId);
     if (known !== undefined) this.#queueOf.set(workerId, known);
     return known;
   }
 
   #processes(): WorkerProcess[] {
     return workerProcesses(`THRESHER_WORKER_DIR=${this.#workDir}/`);
+  }
+}
+
+/** Processes of this machine. */
+export class LocalArena implements Arena {
+  readonly site = new Site({ queues: {}, settings, pilot });
+  readonly environment = {};
+  readonly #struck = new StruckProcesses(this.site);
+  readonly hidden: ReadonlySet<number> = this.#struck.hidden;
+  readonly faults: readonly Fault[] = this.#struck.faults;
+
+  constructor() {
+    this.writeQueues({});
+  }
+
+  writeQueues(change: Readonly<Record<string, unknown>>): void {
+    const queue = (limit: number) => ({ maxWorkers: limit, nQueueLimitWorker: limit, ...change });
+    this.site.writeQueues(
+      Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, queue(limit)])),
+    );
+  }
+
+  living(): Promise<readonly Seen[]> {
+    return Promise.resolve(this.#struck.living());
+  }
+
+  starts(): ReadonlyMap<number, number> {
+    return this.site.starts();
+  }
+
+  heal(): Promise<void> {
+    this.#struck.heal();
+    return Promise.resolve();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.site.clean();
   }
 }
 

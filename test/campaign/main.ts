@@ -1,5 +1,5 @@
 /**
- * `npm run campaign -- local|kubernetes|htcondor|htcjob --seed N --for 10m`: random faults against a whole factory.
+ * `npm run campaign -- local|kubernetes|htcondor|htcjob|panda --seed N --for 10m`: random faults against a whole factory.
  * `npm run campaign -- htcondor-idle --seed N --rounds 500`: random changes of a pool that grows and shrinks by its demand.
  * `npm run campaign -- standby | members --seed N --rounds 200`: random kills, pauses and cuts of daemons on one database.
  */
@@ -17,6 +17,7 @@ const arenas: Readonly<Record<string, () => Promise<Arena>>> = {
   local: async () => new (await import('./local.ts')).LocalArena(),
   kubernetes: async () => (await import('./kubernetes.ts')).KubernetesArena.open(),
   htcondor: async () => (await import('./htcondor.ts')).HTCondorArena.open(),
+  panda: async () => (await import('./panda.ts')).PandaArena.open(),
   htcjob: async () => (await import('./htcjob.ts')).HtcJobArena.open(),
 };
 

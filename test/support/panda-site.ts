@@ -88,6 +88,12 @@ export class PandaSite {
     };
   }
 
+  /** Writes the queue file anew, with these options of each queue. */
+  writeQueues(queues: Readonly<Record<string, Record<string, unknown>>>): void {
+    const named = Object.entries(queues).map(([queue, given]) => [this.siteOf(queue), slaveQueue(given)]);
+    this.site.writeQueues(Object.fromEntries(named) as SiteOptions['queues']);
+  }
+
   /** The name that a queue has at the server and in the queue file. */
   siteOf(queue = 'Q'): string {
     const site = this.#sites.get(queue);

@@ -9,7 +9,7 @@ export type Tier = (typeof tierNames)[number];
 
 /** Tests that need the Kubernetes, the HTCondor or the PanDA server of scripts/test-env. */
 const systems: readonly string[] = [
-  'test/integration/{kubernetes,htcondor,panda,campaign-kubernetes,campaign-htcondor}*.test.ts',
+  'test/integration/{kubernetes,htcondor,panda,campaign-kubernetes,campaign-htcondor,campaign-panda}*.test.ts',
   'test/support/panda-proxy.test.ts',
   'test/cli/render.test.ts',
   'test/plugins/kubernetes/render.test.ts',
