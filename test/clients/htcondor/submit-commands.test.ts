@@ -738,6 +738,35 @@ describe('commands of a submit description that a third party writes', () => {
     });
   });
 
+  it('wait a known time: a lease that comes to 0 has a job start and end on its machine without end', () => {
+    const added = ['+JobLeaseDuration', 'MaxJobRetirementTime'];
+    for (const [key, least] of [
+      ['job_lease_duration', 900],
+      ['+JobLeaseDuration', 900],
+      ['max_job_retirement_time', 0],
+      ['MaxJobRetirementTime', 0],
+    ] as const) {
+      const problem = (value: string) => submitRefusal(key, value, added);
+      for (const value of [least, 2400, 86_400]) expect(problem(String(value)), key).to.equal(undefined);
+      for (const value of [
+        ...['1e300', 'real("NaN")', 'real("INF")', '4294967296', '4294968196', '86401', '-1', '1e3', '20.5'],
+        ...[
+          'undefined',
+          'error',
+          '"900"',
+          'time()',
+          'ifThenElse(JobStatus == 2, 0, 900)',
+          '900 s',
+          '$(ProcId)',
+        ],
+      ])
+        expect(problem(value), `${key} ${value}`).to.equal(
+          `its value is ${JSON.stringify(value)}; it must be a whole number of seconds from ${least} to 86400`,
+        );
+    }
+    expect(submitRefusal('job_lease_duration', '0')).to.match(/whole number of seconds from 900 to 86400$/);
+  });
+
   it('keep a "$" that begins no macro', () => {
     expect(read('requirements = regexp("^a$", Machine)').problems).to.deep.equal([]);
     expect(submitText('regexp("^a$", Machine)')).to.equal('regexp("^a$(DOLLAR)", Machine)');
