@@ -250,11 +250,12 @@ function rangeRefusal(key: string, value: string): string | undefined {
     : `its value is ${shown(value)}; it must be from ${least} to ${most} ${units === 1024 ? 'KiB' : 'MiB'}, also with a unit as "2 GB"`;
 }
 
-const readers: Readonly<Record<string, Reader>> = {
-  requirements: 'match',
-  rank: 'match',
-  require_gpus: 'gpu',
-};
+/** Machines compare what a job asks for, and its attributes with their START: what of these is read by whom, nobody knows but the pool. */
+function readerOf(key: string): Reader {
+  if (key === 'requirements' || key === 'rank') return 'match';
+  if (key === 'require_gpus') return 'gpu';
+  return key.startsWith('periodic_') ? 'schedd' : 'machine';
+}
 
 /**
  * Seconds that a user may have a job wait between its signal and its end: HTCondor's own default of a machine.
@@ -290,6 +291,6 @@ function formRefusal(key: string, value: string): string | undefined {
   const beyond = rangeRefusal(key, value);
   if (beyond !== undefined) return beyond;
   // Of other commands an administrator knows what they are; machines read what a job requests.
-  const isExpression = isListed(key) || /^(\+|my\.|request_)/.test(key);
-  return isExpression ? expressionRefusal(withoutNumbers(value), readers[key] ?? 'job') : undefined;
+  const isExpression = isListed(key) || /^(\+|my\.)/.test(key) || rangeOf(key) !== undefined;
+  return isExpression ? expressionRefusal(withoutNumbers(value), readerOf(key)) : undefined;
 }
