@@ -1,11 +1,5 @@
-import {
-  attributesIn,
-  charactersOfStep,
-  expressionBounds,
-  jobAttributes,
-  measured,
-  tokensOf,
-} from './expression.ts';
+import { attributesIn, charactersOfStep, expressionBounds, measured, tokensOf } from './expression.ts';
+import { jobAttributes } from './job-attributes.ts';
 
 /** The attribute that a command becomes, in lower case: `periodic_hold` is PeriodicHold, `gpus_minimum_memory` is GPUsMinMemory, `+My_Tag` is My_Tag. */
 export function attributeOf(name: string): string {

@@ -1,3 +1,4 @@
+import { jobAttributes, steadyAttributes } from './job-attributes.ts';
 import { isListed, shown } from './submit-names.ts';
 
 /**
@@ -58,28 +59,8 @@ const setByJobs = /^chirp/i;
  */
 const ofMatches =
   /^(start|withinresourcelimits|isowner|preempt\w*|suspend|continue|kill|wantvacate|wantsuspend|requirements|rank|periodic\w+|onexit\w+|system\w+|require_?gpus|countmatches)$/i;
-/**
- * Attributes of a job that expressions of third parties may read beside those of its own lines: HTCondor sets each to a number, a word or a name, or makes it
- * of such. Of all others a template, a machine or a site may have made an expression that reads this one: two such read each other to the limit
- * of HTCondor's recursion, 400 operators each time, and then the negotiator or the schedd ends, at each of its starts. Source: HTCondor's
- * manual, "Job ClassAd Attributes"; 25.14.
- */
-export const jobAttributes: readonly string[] = [
-  ...['JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'JobUniverse', 'JobPrio', 'Owner', 'User'],
-  ...['ClusterId', 'ProcId', 'QDate', 'CurrentTime', 'CurrentHosts', 'RemoteHost', 'LastRemoteHost'],
-  ...['JobStartDate', 'JobCurrentStartDate', 'JobCurrentStartExecutingDate', 'JobLastStartDate'],
-  ...['LastMatchTime', 'LastRejMatchTime', 'LastVacateTime', 'LastSuspensionTime', 'TotalSuspensions'],
-  ...['NumJobStarts', 'NumJobMatches', 'NumJobCompletions', 'NumJobReconnects', 'NumShadowStarts'],
-  ...['NumShadowExceptions', 'NumHolds', 'NumSystemHolds', 'NumRestarts', 'NumVacates', 'JobRunCount'],
-  ...['HoldReasonCode', 'HoldReasonSubCode', 'LastHoldReasonCode', 'LastHoldReasonSubCode'],
-  ...['VacateReasonCode', 'ExitCode', 'ExitStatus', 'ExitBySignal', 'ExitSignal'],
-  ...['RemoteWallClockTime', 'LastRemoteWallClockTime', 'CumulativeSlotTime', 'CumulativeSuspensionTime'],
-  ...['CommittedTime', 'RemoteUserCpu', 'RemoteSysCpu', 'CumulativeRemoteUserCpu', 'CumulativeRemoteSysCpu'],
-  ...['CpusUsage', 'MemoryUsage', 'DiskUsage', 'ImageSize', 'ResidentSetSize', 'ProportionalSetSizeKb'],
-  ...['CpusProvisioned', 'MemoryProvisioned', 'DiskProvisioned', 'BytesSent', 'BytesRecvd'],
-  'TransferInputSizeMB',
-];
 const read: ReadonlySet<string> = new Set(jobAttributes.map((name) => name.toLowerCase()));
+const steady: ReadonlySet<string> = new Set(steadyAttributes.map((name) => name.toLowerCase()));
 /** What jobs have for a command of the list, also where none of their lines gives it: HTCondor makes these of the usage. */
 const requested = /^request(cpus|memory|disk|gpus)$/i;
 /** What HTCondor says of each GPU of a machine. Source: `condor_gpu_discovery`, 25.14. */
@@ -243,10 +224,10 @@ export function measured(expression: string): number | string {
 }
 
 /**
- * What reads an expression: `match` is compared with machines, which both have their say; `job` is read by the schedd, and by machines that compare
- * the job with themselves; `gpu` is looked at with the properties of each GPU.
+ * What reads an expression: `match` is compared with machines, which both have their say; `schedd` is read by the schedd alone; `machine` by machines
+ * that compare the job with themselves, when it is matched and when it starts; `gpu` is looked at there with the properties of each GPU.
  */
-export type Reader = 'match' | 'job' | 'gpu';
+export type Reader = 'match' | 'schedd' | 'machine' | 'gpu';
 
 const keywords = /^(true|false|undefined|error|is|isnt|my|target)$/i;
 
@@ -275,10 +256,16 @@ function nameRefusal(name: string, isTheirs: boolean, reader: Reader): string | 
     return gpuProperties.has(name.toLowerCase())
       ? undefined
       : 'which is no property of a GPU; name one of condor_gpu_discovery, as Capability or GlobalMemoryMb';
-  return read.has(name.toLowerCase()) || isOfLines(name)
-    ? undefined
-    : 'which only requirements and rank may read; name an attribute of docs/htcjob.md, as JobStatus or MemoryUsage';
+  const readable = reader === 'machine' ? steady : read;
+  if (readable.has(name.toLowerCase()) || isOfLines(name)) return undefined;
+  return read.has(name.toLowerCase())
+    ? `which may be another one by the time the job starts; ${whenItStarts} name ${ofSteady}`
+    : `which only requirements and rank may read; name an attribute of docs/htcjob.md, as ${reader === 'machine' ? ofSteady : 'JobStatus or MemoryUsage'}`;
 }
+
+const whenItStarts =
+  'machines compare it again then, and what differs has the job start and fail without end:';
+const ofSteady = 'MemoryUsage or NumJobStarts';
 
 /** Why HTCondor is not to evaluate an expression of a third party; undefined: it may. */
 export function expressionRefusal(expression: string, reader: Reader): string | undefined {
@@ -286,6 +273,10 @@ export function expressionRefusal(expression: string, reader: Reader): string | 
   if (typeof found === 'string') return found;
   const tokens = tokensOf(expression);
   if (typeof tokens === 'string') return undefined;
+  const isTime = ({ text, kind }: Token, index: number) =>
+    kind === 'word' && /^time$/i.test(text) && tokens[index + 1]?.text === '(';
+  if ((reader === 'machine' || reader === 'gpu') && tokens.some(isTime))
+    return `it calls "time", which gives another number by the time the job starts; ${whenItStarts} write what stays the same`;
   for (const { name, isTheirs } of attributesIn(tokens)) {
     const refusal = nameRefusal(name, isTheirs, reader);
     if (refusal !== undefined) return `it names ${shown(name)}, ${refusal}`;

@@ -182,16 +182,26 @@ const forms: Readonly<Record<string, { readonly fits: (value: string) => boolean
     nice_user: { fits: (value) => /^(true|false|yes|no|t|f|1|0)$/i.test(value), right: 'true or false' },
   };
 
-/** What a job asks for. */
+/** What a job asks for, or seconds. */
 interface Range {
   readonly least: number;
   readonly most: number;
+  readonly isTime?: boolean;
   /** What a number without a unit counts, for what may have one, or be an expression; in bytes. */
   readonly units?: number;
 }
 
 const memory: Range = { least: 0, most: mostOfJob.memory, units: 2 ** 20 };
 const disk: Range = { least: 0, most: mostOfJob.disk, units: 2 ** 10 };
+const day = 86_400;
+/**
+ * What comes to 0 in 32 bits, as 1e300, ends each claim of the job at once, and the job starts again and again. The schedd tells all machines three
+ * times in the shortest lease of its jobs that they keep their claims: 900 s is what it does by its default.
+ * Source: ALIVE_INTERVAL of `param_info.in`, and `RecomputeAliveInterval` of the schedd, HTCondor 25.14
+ */
+const lease: Range = { least: 900, most: day, isTime: true };
+/** Machines count the lesser of it and of their own. */
+const retirement: Range = { least: 0, most: day, isTime: true };
 /** By their attributes, which an administrator can allow, too. */
 const ranges: Readonly<Record<string, Range>> = {
   requestcpus: { least: 1, most: mostOfJob.cpus },
@@ -202,6 +212,8 @@ const ranges: Readonly<Record<string, Range>> = {
   retryrequestmemorymax: memory,
   requestdisk: disk,
   retryrequestdisk: disk,
+  jobleaseduration: lease,
+  maxjobretirementtime: retirement,
 };
 /** Of what a pool has a name of its own for, `request_fpgas`. */
 const ofOthers: Range = { least: 0, most: 1_000_000 };
@@ -222,13 +234,13 @@ function sizeOf(value: string): readonly [number: number, unit: string] | undefi
 function rangeRefusal(key: string, value: string): string | undefined {
   const range = rangeOf(key);
   if (range === undefined) return undefined;
-  const { least, most, units } = range;
+  const { least, most, units, isTime = false } = range;
   const size = sizeOf(value);
   if (units === undefined) {
     const isWithin = /^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most;
     return isWithin
       ? undefined
-      : `its value is ${shown(value)}; it must be a whole number from ${least} to ${most}`;
+      : `its value is ${shown(value)}; it must be a whole number ${isTime ? 'of seconds ' : ''}from ${least} to ${most}`;
   }
   if (size === undefined) return undefined;
   const [number, unit] = size;
@@ -238,11 +250,12 @@ function rangeRefusal(key: string, value: string): string | undefined {
     : `its value is ${shown(value)}; it must be from ${least} to ${most} ${units === 1024 ? 'KiB' : 'MiB'}, also with a unit as "2 GB"`;
 }
 
-const readers: Readonly<Record<string, Reader>> = {
-  requirements: 'match',
-  rank: 'match',
-  require_gpus: 'gpu',
-};
+/** Machines compare what a job asks for, and its attributes with their START: what of these is read by whom, nobody knows but the pool. */
+function readerOf(key: string): Reader {
+  if (key === 'requirements' || key === 'rank') return 'match';
+  if (key === 'require_gpus') return 'gpu';
+  return key.startsWith('periodic_') ? 'schedd' : 'machine';
+}
 
 /**
  * Seconds that a user may have a job wait between its signal and its end: HTCondor's own default of a machine.
@@ -278,6 +291,6 @@ function formRefusal(key: string, value: string): string | undefined {
   const beyond = rangeRefusal(key, value);
   if (beyond !== undefined) return beyond;
   // Of other commands an administrator knows what they are; machines read what a job requests.
-  const isExpression = isListed(key) || /^(\+|my\.|request_)/.test(key);
-  return isExpression ? expressionRefusal(withoutNumbers(value), readers[key] ?? 'job') : undefined;
+  const isExpression = isListed(key) || /^(\+|my\.)/.test(key) || rangeOf(key) !== undefined;
+  return isExpression ? expressionRefusal(withoutNumbers(value), readerOf(key)) : undefined;
 }

@@ -7,7 +7,8 @@ import {
   allowedCommands,
   namesBeyondLists,
 } from '../../../src/clients/htcondor/submit-names.ts';
-import { callable, jobAttributes } from '../../../src/clients/htcondor/expression.ts';
+import { callable } from '../../../src/clients/htcondor/expression.ts';
+import { jobAttributes, steadyAttributes } from '../../../src/clients/htcondor/job-attributes.ts';
 import {
   boundedValue,
   mostOfJob,
@@ -525,6 +526,8 @@ describe('commands of a submit description that a third party writes', () => {
         .map((name) => (/^[a-z]/.test(name) ? name : `+${name}`))
         .filter((key) => submitRefusal(key, `1${' + 1'.repeat(300)}`) === undefined);
       const taken = (key: string, value: string) => submitRefusal(key, value) === undefined;
+      const isSteady = (name: string) => steadyAttributes.includes(name);
+      expect(steadyAttributes.filter((name) => !jobAttributes.includes(name))).to.deep.equal([]);
       const matches = ['requirements', 'rank'];
       expect(keys).to.include.members(matches).and.to.have.length.greaterThan(25);
       for (const key of keys) {
@@ -544,12 +547,73 @@ describe('commands of a submit description that a third party writes', () => {
             expect(taken(key, scope + one), `${key} ${scope}${one}`).to.equal(false);
         for (const name of [...jobAttributes, 'RequestCpus', 'MaxRuntime'])
           for (const scope of ['', 'MY.'])
-            expect(taken(key, scope + name), `${key} ${scope}${name}`).to.equal(!isOfGpus);
+            expect(taken(key, scope + name), `${key} ${scope}${name}`).to.equal(
+              !isOfGpus &&
+                (isMatch || key.startsWith('periodic_') || !jobAttributes.includes(name) || isSteady(name)),
+            );
+        expect(taken(key, 'time() > 1'), `${key} time`).to.equal(isMatch || key.startsWith('periodic_'));
         expect(taken(key, 'GlobalMemoryMb > 1')).to.equal(isMatch || isOfGpus);
       }
       expect(refused('request_disk = TARGET.WithinResourceLimits + 1')).to.deep.equal([
         'line 1, "request_disk = TARGET.WithinResourceLimits + 1": it names "WithinResourceLimits", of a machine; only requirements and rank may read machines',
       ]);
+    });
+
+    describe('name nothing that is another one when the job starts: its machine would refuse it then, without end', () => {
+      const added = ['request_fpgas', '+MyTag', 'RequestMemory', '+RequestDisk'];
+      const sizes = allowedCommands[0]?.names ?? [];
+      const attributes = allowedAttributes.flatMap(({ names }) => names.map((name) => `+${name}`));
+      const keys = [...sizes, ...attributes, ...added, 'MY.WantOS'].filter(
+        (key) => !/^request_?(cpus|gpus|fpgas)$/.test(key),
+      );
+      const changing = jobAttributes.filter((name) => !steadyAttributes.includes(name));
+
+      it('in what a job asks for, and in its attributes', () => {
+        expect(keys).to.have.length.greaterThan(20);
+        expect(changing).to.include.members([
+          ...['JobStatus', 'LastJobStatus', 'EnteredCurrentStatus', 'CurrentTime', 'CurrentHosts'],
+          ...['RemoteHost', 'LastRemoteHost', 'JobStartDate', 'JobCurrentStartDate', 'LastMatchTime'],
+          ...['NumJobMatches', 'NumShadowStarts', 'JobRunCount', 'VacateReasonCode', 'MemoryProvisioned'],
+        ]);
+        for (const key of keys) {
+          for (const name of changing)
+            for (const value of [name, `MY.${name.toUpperCase()}`, `ifThenElse(isUndefined(${name}), 1, 2)`])
+              expect(submitRefusal(key, value, added), `${key} ${value}`).to.match(/^it names "/);
+          for (const call of ['time()', 'TIME ()', 'ifThenElse(time() > 1, 1, 2)', 'MY.time()'])
+            expect(submitRefusal(key, call, added), `${key} ${call}`).to.match(
+              /^it calls "time", which gives/i,
+            );
+        }
+      });
+
+      it('but what stays, in any of them, and numbers, texts and booleans', () => {
+        for (const key of keys.filter((one) => one !== 'require_gpus'))
+          for (const value of [...steadyAttributes, '1', '"a"', 'true', 'undefined', 'RequestCpus', 'WantOS'])
+            expect(submitRefusal(key, value, added), `${key} ${value}`).to.equal(undefined);
+      });
+
+      it('and say what is right', () => {
+        expect(refused('request_memory = ifThenElse(JobStatus == 2, 67108864, 1)')).to.deep.equal([
+          'line 1, "request_memory = ifThenElse(JobStatus == 2, 67108864, 1)": it names "JobStatus", which may be another one by the time the job starts; machines compare it again then, and what differs has the job start and fail without end: name MemoryUsage or NumJobStarts',
+        ]);
+        const page = readFileSync('docs/htcjob.md', 'utf8');
+        const said = /stay the same from its match to its start: ([^;]*);/.exec(page)?.[1] ?? '';
+        expect(said.match(/\w{3,}/g)?.filter((word) => word !== 'and')).to.deep.equal([...steadyAttributes]);
+        expect(refused('+MaxRuntime = time()')).to.deep.equal([
+          'line 1, "+MaxRuntime = time()": it calls "time", which gives another number by the time the job starts; machines compare it again then, and what differs has the job start and fail without end: write what stays the same',
+        ]);
+      });
+
+      it('nor by way of others of their lines', () => {
+        const lines = (...all: readonly string[]) => read(all.join('\n')).problems.map(({ line }) => line);
+        expect(
+          lines('request_memory = BigMemJob', '+BigMemJob = ifThenElse(JobStatus == 2, 9, 1)'),
+        ).to.include(2);
+        expect(lines('request_memory = BigMemJob', '+BigMemJob = 2000 * (NumJobStarts + 1)')).to.deep.equal(
+          [],
+        );
+        expect(lines('periodic_hold = BigMemJob > 1 && JobStatus == 2', '+BigMemJob = 2')).to.deep.equal([]);
+      });
     });
 
     it('name what others of their lines give, and not what a template may have made of it', () => {
@@ -630,8 +694,11 @@ describe('commands of a submit description that a third party writes', () => {
     it('take those of users', () => {
       for (const line of [
         'request_memory = ifThenElse(MemoryUsage =!= undefined, max({MemoryUsage * 3 / 2, 2000}), 2000)',
+        'request_memory = ifThenElse(MemoryUsage =!= undefined, MemoryUsage * 3 / 2, 2000)',
+        'request_memory = 2000 * (NumJobStarts + 1)',
         'request_memory = 2 GB',
         'request_disk = 20480K',
+        'request_disk = max({1024, (TransferInputSizeMB + 1) * 1.25}) * 1024',
         'requirements = TARGET.HasSingularity is true || stringListIMember("a", TARGET.X)',
         'requirements = stringListMember("x", TARGET.y) && stringListIMember(Name, "a,b")',
         'requirements = stringListMember(TARGET.GLIDEIN_CMSSite, "T2_CH_CERN, T1_DE_KIT") && !stringListIMember(Machine, "wn1,wn2")',
@@ -666,7 +733,7 @@ describe('commands of a submit description that a third party writes', () => {
 
   describe('ask for what a machine may have, since the sums of all jobs count: ', () => {
     const outside = ['-1', '-0.5', '+-1', '2147483648', '9223372036854775807', '1e9', '1e400'];
-    const expressions = ['real("NaN")', 'real("INF")', 'ifThenElse(JobStatus == 1, -1e9, 1)', '1 + 1'];
+    const expressions = ['real("NaN")', 'real("INF")', 'ifThenElse(NumHolds == 1, -1e9, 1)', '1 + 1'];
     const added = ['request_fpgas', '+RequestCpus', 'RequestGpus', 'MY.RequestMemory'];
     const problem = (key: string, value: string) => submitRefusal(key, value, added);
 
@@ -736,6 +803,35 @@ describe('commands of a submit description that a third party writes', () => {
       ] as const)
         expect(boundedValue(key, value), key).to.equal(value);
     });
+  });
+
+  it('wait a known time: a lease that comes to 0 has a job start and end on its machine without end', () => {
+    const added = ['+JobLeaseDuration', 'MaxJobRetirementTime'];
+    for (const [key, least] of [
+      ['job_lease_duration', 900],
+      ['+JobLeaseDuration', 900],
+      ['max_job_retirement_time', 0],
+      ['MaxJobRetirementTime', 0],
+    ] as const) {
+      const problem = (value: string) => submitRefusal(key, value, added);
+      for (const value of [least, 2400, 86_400]) expect(problem(String(value)), key).to.equal(undefined);
+      for (const value of [
+        ...['1e300', 'real("NaN")', 'real("INF")', '4294967296', '4294968196', '86401', '-1', '1e3', '20.5'],
+        ...[
+          'undefined',
+          'error',
+          '"900"',
+          'time()',
+          'ifThenElse(JobStatus == 2, 0, 900)',
+          '900 s',
+          '$(ProcId)',
+        ],
+      ])
+        expect(problem(value), `${key} ${value}`).to.equal(
+          `its value is ${JSON.stringify(value)}; it must be a whole number of seconds from ${least} to 86400`,
+        );
+    }
+    expect(submitRefusal('job_lease_duration', '0')).to.match(/whole number of seconds from 900 to 86400$/);
   });
 
   it('keep a "$" that begins no macro', () => {

@@ -30,7 +30,7 @@ describe('commands of a payload in a submit description', () => {
   });
 
   it('have expressions for memory and disk kept within what a machine may have', () => {
-    const memory = 'ifThenElse(JobStatus == 1, -1e9, $(ProcId))';
+    const memory = 'ifThenElse(NumHolds == 0, -1e9, $(ProcId))';
     expect(
       lines('request_memory: 5', { request_memory: memory, request_disk: '2 GB' }).slice(-2),
     ).to.deep.equal([`request_memory = min({67108864, max({0, (${memory})})})`, 'request_disk = 2 GB']);
