@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { mostOfJob } from '../../../src/worker/worker.ts';
 import {
   addedNameProblems,
   allowedAttributes,
@@ -10,7 +11,6 @@ import {
 import { callable, jobAttributes } from '../../../src/clients/htcondor/expression.ts';
 import {
   boundedValue,
-  mostOfJob,
   readSubmitCommands,
   submitRefusal,
   submitText,
