@@ -5,7 +5,7 @@ import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isForeignPage, isOurName, isSameToken, tokenIn } from './access.ts';
 import { addApi } from './api.ts';
 import { briefly } from './briefly.ts';
-import { boundConnections } from './connections.ts';
+import { boundConnections, endAfter } from './connections.ts';
 import { addDoors } from './doors.ts';
 import { type Answer, answerTo } from './failures.ts';
 import { addHtcJobs } from './htcjobs.ts';
@@ -70,9 +70,7 @@ export async function makeApp(
     },
   });
   boundConnections(app.server, maxConnections);
-  app.server.on('dropRequest', (_request, socket) => {
-    socket.destroy();
-  });
+  endAfter(app.server, maxRequests);
   // A form of a foreign page can send text, and no JSON.
   app.removeContentTypeParser('text/plain');
   // The schemas describe the answers, they do not change them: tests hold the two together.

@@ -42,6 +42,26 @@ export function boundConnections(server: Server, atMost: number): void {
   });
 }
 
+/**
+ * Ends each connection behind its first requests, once they are answered: those that a client sends behind them get no answer.
+ * @param most `maxRequestsPerSocket` of the server
+ */
+export function endAfter(server: Server, most: number): void {
+  const asked = new WeakMap<Socket, number>();
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const count = (asked.get(socket) ?? 0) + 1;
+    asked.set(socket, count);
+    if (count === most)
+      response.once('finish', () => {
+        socket.destroySoon();
+      });
+  });
+  server.on('dropRequest', (_request, socket) => {
+    // Nothing more of it is read.
+    socket.pause();
+  });
+}
+
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

@@ -117,13 +117,14 @@ class Alike {
         to: Math.max(...all.map(({ to }) => to)),
         isEnd: all.some(({ isEnd }) => isEnd),
         begins: all.some(({ begins }) => begins),
+        isMost: all.some(({ isMost }) => isMost),
       },
     ];
   }
 
   /** The one of which most follows. Those that part only behind the end of a line are told apart there. */
   #most(text: string, found: number, last: number): Match {
-    let most: Match = { from: found, to: found, isEnd: false, begins: false };
+    let most: Match = { from: found, to: found, isEnd: false, begins: false, isMost: false };
     for (let there: Part = { form: text, at: found }; ;) {
       const [part, match] = nearest(this.#parts, there, byRest)
         .map((part) => [part, matchOf(text, found, part, last)] as const)
@@ -178,7 +179,7 @@ function extentOf(form: string): Extent {
 }
 
 /**
- * A token. Its issuer chose what stands in it, perhaps names of queues: a text that has a piece of it without the beginning, which no name has,
+ * A token. Its issuer chose what stands in it, perhaps names of queues: a text that has a smaller piece of it without the beginning, which no name has,
  * is no sign of a server that sends back how it was asked.
  */
 const issued = /^eyJ|^[\w-]+\.[\w-]+\.[\w-]*$/;
@@ -494,11 +495,14 @@ function saysItself(value: object): value is { toJSON(): unknown } {
 }
 
 /**
- * Whether a text has a secret of this process in it, whole or cut, and so is none that a name or value is taken from. Of a token no piece without
- * its beginning counts (see `issued`), which `withoutOwn` hides.
+ * Whether a text has a secret of this process in it, whole or cut, and so is none that a name or value is taken from. Of a token a piece without
+ * its beginning counts only if it is most of it (see `issued`); `withoutOwn` hides every one.
  */
 export function holdsOwn(text: string): boolean {
-  return hitsIn(text, [parts.own]).length > 0 || hitsIn(text, [parts.issued]).some(({ begins }) => begins);
+  return (
+    hitsIn(text, [parts.own]).length > 0 ||
+    hitsIn(text, [parts.issued]).some(({ begins, isMost }) => begins || isMost)
+  );
 }
 
 /**
@@ -558,7 +562,7 @@ function hitsIn(text: string, among: readonly ReadonlyMap<string, Alike>[]): Hit
   for (const form of shortForms) {
     wordEnd = 0;
     for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
-      hits.push({ from: at, to: endOfWord(at + form.length), begins: true });
+      hits.push({ from: at, to: endOfWord(at + form.length), begins: true, isMost: true });
   }
   wordEnd = 0;
   if (among.some(({ size }) => size > 0))
@@ -570,7 +574,8 @@ function hitsIn(text: string, among: readonly ReadonlyMap<string, Alike>[]): Hit
       else {
         at = Math.max(...telltale.map(({ to }) => to));
         const begins = telltale.some((match) => match.begins);
-        hits.push({ from: beginOf(text, telltale, last), to: endOfWord(at), begins });
+        const isMost = telltale.some((match) => match.isMost);
+        hits.push({ from: beginOf(text, telltale, last), to: endOfWord(at), begins, isMost });
         last = at;
       }
     }
@@ -584,12 +589,17 @@ interface Match {
   readonly isEnd: boolean;
   /** It has the beginning of one. */
   readonly begins: boolean;
+  /** It is most of one, and longer than any name. */
+  readonly isMost: boolean;
 }
 
 interface FormMatch extends Match {
   /** Characters from the beginning of the form, as far as it stands there. */
   readonly known: number;
 }
+
+/** Characters of the name of a queue, about: a small token may be little else than one. */
+const longestName = 64;
 
 /** As much of a secret as stands there, not before `last`. */
 function matchOf(text: string, found: number, { form, at }: Part, last: number): FormMatch {
@@ -602,7 +612,9 @@ function matchOf(text: string, found: number, { form, at }: Part, last: number):
     if (next === to || !text.startsWith(form.slice(known, known + behindGap), next)) break;
     to = next;
   }
-  return { from, to, isEnd: left > 0, begins: left === 0, known };
+  const length = known - left;
+  const isMost = 2 * length > form.length && length > longestName;
+  return { from, to, isEnd: left > 0, begins: left === 0, isMost, known };
 }
 
 /**

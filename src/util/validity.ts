@@ -32,7 +32,7 @@ export function beginningOf(
   now: number,
 ): number | undefined {
   const said = [notBefore, issuedAt].filter((at) => at !== undefined);
-  const possible = said.filter((at) => at <= now + clockSkew && at < expiresAt);
   // Some issuers write 0 where they mean no bound.
+  const possible = said.filter((at) => at > 0 && at <= now + clockSkew && at < expiresAt);
   return possible.length === 0 ? undefined : Math.max(...possible);
 }

@@ -28,6 +28,17 @@ export interface Requirements {
   readonly prodSourceLabel: string;
 }
 
+/**
+ * The most that one job may ask for, more than any machine has: cores, GPUs, MiB of memory, KiB of disk. The schedd adds up the cores of the idle jobs
+ * of a submitter in 32 bits, and the negotiator these sums in each group: a sum that is negative, or too large, leaves the jobs of all
+ * others there without machines. There is room for 524,287 idle jobs of so many cores, and for 131,071 of so much memory where the weight of a
+ * slot counts 4 GiB as a core.
+ * Source: `WeightedIdleJobs` of a submitter, HTCondor 23.9
+ */
+export const mostOfJob = { cpus: 4096, gpus: 1000, memory: 2 ** 26, disk: 1e12 } as const;
+/** The same disk in MB, as `maxDiskCount` has it. */
+export const mostOfDisk = mostOfJob.disk / 1024;
+
 /** Of one core, and nothing else said: for what no worker is made from. */
 export const noRequirements: Requirements = {
   nCore: 1,

@@ -76,6 +76,18 @@ describe('connections of the HTTP server', () => {
     expect(new Set((await Promise.all(asked)).map(({ status }) => status))).to.deep.equal(new Set([200]));
   });
 
+  it('answers the first hundred of the requests that come at once, however many follow', async () => {
+    for (const count of [100, 101, 150]) {
+      const sender = connect(port(), '127.0.0.1').on('error', () => undefined);
+      clients.push(sender);
+      let heard = '';
+      sender.on('data', (piece: Buffer) => (heard += piece.toString()));
+      sender.write('GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(count));
+      await new Promise((resolve) => sender.once('close', resolve));
+      expect(heard.match(/HTTP\/1\.1 200/g), String(count)).to.have.length(100);
+    }
+  });
+
   it('waits 10 s for a request and 15 s for its answer to be taken', () => {
     expect(app.initialConfig).to.include({ requestTimeout: 10_000, connectionTimeout: 15_000 });
   });

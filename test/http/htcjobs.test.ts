@@ -1,16 +1,24 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import type { FastifyInstance } from 'fastify';
+import { HtcJobReader } from '../../src/clients/htcjob/reading.ts';
 import type { HtcJob } from '../../src/daemon/htcjobs.ts';
 import { makeApp } from '../../src/http/app.ts';
 import { HtcJobAnswer, HtcJobEventsAnswer, HtcJobsAnswer } from '../../src/http/htcjob-schemas.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { rememberSecret } from '../../src/util/own-secrets.ts';
 import { ThresherError } from '../../src/worker/errors.ts';
 import { htcJob } from '../support/htc-jobs.ts';
+import { kubeconfig, writeKubeconfig } from '../support/kubernetes-client.ts';
+import { files } from '../support/operator-files.ts';
 import { workerOf } from '../support/samples.ts';
+import { json, startScriptedServer } from '../support/scripted-server.ts';
 import { ServedSample } from '../support/served.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 import { until } from '../support/until.ts';
 
 const job: HtcJob = {
@@ -195,5 +203,98 @@ describe('HTCJobs by HTTP', () => {
       again.destroy();
       return heard.at(-1)?.startsWith('200') === true;
     });
+  });
+});
+
+describe('HTCJobs by HTTP, of an API server that echoes our login', () => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = { sub: 'system:serviceaccount:thresher', iss: 'https://iam', aud: ['https://kubernetes'] };
+  const [head, payload, signature] = [
+    part({ alg: 'RS256', kid: 'k' }),
+    part(claims),
+    randomBytes(256).toString('base64url'),
+  ];
+  const token = `${head}.${payload}.${signature}`;
+  const echoes = {
+    whole: token,
+    'behind Bearer': `Bearer ${token}`,
+    'without eyJ': token.slice(3),
+    'from its payload on': `${payload}.${signature}`,
+    signature,
+  };
+  const metadata = ['name', 'uid', 'namespace', 'resourceVersion', 'generateName', 'creationTimestamp'];
+  const conditions = ['type', 'status', 'reason', 'message', 'lastTransitionTime'];
+  const ofEvent = ['type', 'reason', 'message', 'lastTimestamp'];
+  const plants: readonly (readonly [string, (text: string) => readonly object[]])[] = [
+    ...metadata.map(
+      (key) =>
+        [
+          key,
+          (text: string): readonly object[] => [{ ...job, metadata: { ...job.metadata, [key]: text } }, {}],
+        ] as const,
+    ),
+    ['labels', (text) => [{ ...job, metadata: { ...job.metadata, labels: { [text]: text } } }, {}]],
+    ['spec', (text) => [{ ...job, spec: { ...job.spec, name: text, queueName: text, [text]: text } }, {}]],
+    ['status', (text) => [{ ...job, status: { completedIndexes: text, jobid: [text], [text]: text } }, {}]],
+    [
+      'conditions',
+      (text) => [
+        {
+          ...job,
+          status: {
+            conditions: [Object.fromEntries(conditions.map((key): [string, string] => [key, text]))],
+          },
+        },
+        {},
+      ],
+    ],
+    ['events', (text) => [job, Object.fromEntries(ofEvent.map((key) => [key, text]))]],
+  ];
+
+  it('show it in no field and no route, whole or without its beginning', async () => {
+    const server = await startScriptedServer();
+    const configDir = temporaryDirectory();
+    const login = kubeconfig({ server: server.url }, { token });
+    const options = { k8s_config_file: writeKubeconfig(login, configDir) };
+    const reader = new HtcJobReader(options, { clock: systemClock, random: () => 0.5, files, configDir });
+    const served = await ServedSample.make();
+    served.htcJobs = reader;
+    const app = await makeApp(served);
+    try {
+      const version = { resourceVersion: '1' };
+      for (const [what, text] of Object.entries(echoes))
+        for (const [field, plant] of plants) {
+          const [item, event] = plant(text);
+          server.always((response, request) => {
+            const path = request.url.split('?')[0] ?? '';
+            const items = path.endsWith('/events') ? [event] : [item];
+            json(200, /\/(events|htcjobs)$/.test(path) ? { metadata: version, items } : (item ?? {}))(
+              response,
+              request,
+            );
+          });
+          for (const route of ['', '/default/zero', '/default/zero/events', '/default/zero/logs']) {
+            const { body } = await app.inject({
+              url: `/api/htcjobs${route}`,
+              headers: { host: '127.0.0.1' },
+            });
+            for (let at = 0; at + 24 <= text.length; at += 8)
+              if (body.includes(text.slice(at, at + 24)))
+                expect.fail(`${what} in ${field} by ${route}: ${body.slice(0, 2000)}`);
+          }
+        }
+      // Its issuer may have spelled the name of an object in it.
+      rememberSecret(
+        `${head}.${Buffer.from('.{"a":"').toString('base64url')}alice-job-0f3a9c27d1${signature}`,
+      );
+      server.always(json(200, { metadata: version, items: [htcJob({}, 'alice-job-0f3a9c27d1')] }));
+      const { body } = await app.inject({ url: '/api/htcjobs', headers: { host: '127.0.0.1' } });
+      expect(body).to.include('"name":"alice-job-0f3a9c27d1"');
+    } finally {
+      await app.close();
+      await served.store.close();
+      await reader.close();
+      await server.stop();
+    }
   });
 });

@@ -631,6 +631,10 @@ describe('the tokens of one issuer', () => {
           expect(isSign(`QUEUE-${form.slice(0, length)}`), form).to.deep.equal([false, true]);
       }
     }
+    const [first = ''] = tokens;
+    for (const form of [first, ...[0, 1, 2].map((before) => inBytes(first, before))])
+      for (const most of [form.slice(3), form.slice(40), form.slice(3, -3)])
+        expect(isSign(`"${most}"`), most).to.deep.equal([false, true]);
     const password = 'Zq7Hunter-ANALY_SITE_XROOTD-9xKw2';
     rememberSecret(password);
     expect(isSign('x-ANALY_SITE_XROOTD-9xKw2')).to.deep.equal([false, true]);

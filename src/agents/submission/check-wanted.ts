@@ -1,5 +1,6 @@
 import type { Group, Request, RequestSeries, Wanted } from '../../plugins/contracts/index.ts';
 import type { OriginKey } from '../../worker/news.ts';
+import { mostOfDisk, mostOfJob } from '../../worker/worker.ts';
 import { shown, whatIsWrongWithOrigin } from '../../worker/origin.ts';
 
 /** The longest of the other texts that a request may have, characters. */
@@ -65,11 +66,11 @@ function wrongNeeds(needs: unknown): string | undefined {
   return known.wrong;
 }
 
-/** The needs that a request may have of its own, and the bounds of each: no machine has a PB of memory, and databases add them up. */
+/** The needs that a request may have of its own, and the bounds of each: no machine has more, and databases and schedds add them up. */
 const numbers = {
-  nCore: { least: 1, most: 1_000_000 },
-  minRamCount: { least: 0, most: 1_000_000_000 },
-  maxDiskCount: { least: 0, most: 1_000_000_000_000 },
+  nCore: { least: 1, most: mostOfJob.cpus },
+  minRamCount: { least: 0, most: mostOfJob.memory },
+  maxDiskCount: { least: 0, most: mostOfDisk },
   maxWalltime: { least: 0, most: Number.MAX_SAFE_INTEGER },
 } as const;
 const texts = ['resourceType', 'jobType', 'pilotType', 'prodSourceLabel'] as const;

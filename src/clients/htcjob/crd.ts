@@ -1,4 +1,4 @@
-import { mostOfJob } from '../htcondor/submit-commands.ts';
+import { mostOfJob } from '../../worker/worker.ts';
 import { longestRanges } from './numbers.ts';
 import {
   apiVersion,

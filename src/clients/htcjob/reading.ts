@@ -86,8 +86,8 @@ export class HtcJobReader {
   async list(namespace: string | undefined, signal: AbortSignal): Promise<readonly HtcJob[]> {
     const all: HtcJob[] = [];
     for (const job of await this.#list(namespace, signal, withoutLongParts)) {
-      const { name, uid } = job.metadata;
-      if (holdsOwn(`${name} ${uid}`)) continue;
+      const { namespace, name, uid } = job.metadata;
+      if (![namespace, name, uid].every(isShown)) continue;
       all.push(await this.#shown(job, signal));
       await nextTurn();
     }
@@ -190,7 +190,13 @@ export class HtcJobReader {
     const giveWay = givingWay(this.#clock, shortTurn);
     const { metadata, ...others } = (await factsInTurns(job, show, giveWay, signal)) as HtcJob;
     const { name, namespace, uid } = job.metadata;
-    return { ...others, metadata: { ...metadata, name, namespace, uid } };
+    const [shownName, shownNamespace, shownUid] = [name, namespace, uid].map((one) =>
+      isShown(one) ? one : withoutOwn(one),
+    ) as [string, string, string];
+    return {
+      ...others,
+      metadata: { ...metadata, name: shownName, namespace: shownNamespace, uid: shownUid },
+    };
   }
 
   async #get(namespace: string, name: string, signal: AbortSignal): Promise<readonly HtcJob[]> {
@@ -206,6 +212,17 @@ export class HtcJobReader {
 /** Number of the job that an origin is an attempt of. */
 export function jobNumberOf(index: number): number {
   return attemptOf(index).number;
+}
+
+/** The form of names in Kubernetes, and of its UIDs. */
+const kubernetesName = /^[a-z\d.-]{1,253}$/;
+
+/**
+ * Whether a name is shown as it is. An issuer may have spelled the name of an object in a token of ours: it is shown. A server may have put a token
+ * of ours where the name should be, or any piece of it: these have other letters.
+ */
+function isShown(name: string): boolean {
+  return !holdsOwn(name) && (kubernetesName.test(name) || withoutOwn(name) === name);
 }
 
 /** With its status as it counts. */

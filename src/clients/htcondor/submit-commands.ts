@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { attributeOf, endlessIn, endlessReason } from './expression-steps.ts';
 import { expressionRefusal, type Reader } from './expression.ts';
+import { mostOfJob } from '../../worker/worker.ts';
 import { commandRefusal, comparedName, isListed, shown } from './submit-names.ts';
 
 /** Commands by their names as written, `request_cpus` or `+MaxRuntime`, with their values. */
@@ -17,15 +18,6 @@ export interface ReadCommands {
   readonly commands: SubmitCommands;
   readonly problems: readonly LineProblem[];
 }
-
-/**
- * The most that one job may ask for, more than any machine has: cores, GPUs, MiB of memory, KiB of disk. The schedd adds up the cores of the idle jobs
- * of a submitter in 32 bits, and the negotiator these sums in each group: a sum that is negative, or too large, leaves the jobs of all
- * others there without machines. There is room for 524,287 idle jobs of so many cores, and for 131,071 of so much memory where the weight of a
- * slot counts 4 GiB as a core.
- * Source: `WeightedIdleJobs` of a submitter, HTCondor 23.9
- */
-export const mostOfJob = { cpus: 4096, gpus: 1000, memory: 2 ** 26, disk: 1e12 } as const;
 
 /** Mistakes after which a text is read no further: it may have a short one in each of 30,000 lines. */
 const mostProblems = 20;
@@ -219,6 +211,7 @@ const ranges: Readonly<Record<string, Range>> = {
 const ofOthers: Range = { least: 0, most: 1_000_000 };
 
 function rangeOf(key: string): Range | undefined {
+  if (!/request/i.test(key)) return undefined;
   const name = attributeOf(key);
   if (Object.hasOwn(ranges, name)) return ranges[name];
   return /^request_/i.test(key) ? ofOthers : undefined;
@@ -230,8 +223,28 @@ function sizeOf(value: string): readonly [number: number, unit: string] | undefi
   return number === undefined ? undefined : [Number(number), unit.toUpperCase()];
 }
 
-/** Why a job may not ask for so much; undefined: it may, or it is an expression that `boundedValue` keeps within its range. */
-function rangeRefusal(key: string, value: string): string | undefined {
+/** Why no job may ask for so much, or for less than nothing, whoever wrote it; undefined: it may, or it is no number. */
+export function amountRefusal(key: string, value: string): string | undefined {
+  const range = rangeOf(key);
+  const written = value.trim();
+  const [number, unit] = sizeOf(written) ?? [Number(written || NaN), ''];
+  if (range === undefined || Number.isNaN(number)) return undefined;
+  const amount = amountOf(range, number, unit);
+  return amount >= 0 && amount <= range.most
+    ? undefined
+    : `its value is ${shown(written)}; it must be at most ${range.most}${unitOf(range)}, and not negative`;
+}
+
+function amountOf({ units = 1 }: Range, number: number, unit: string): number {
+  return unit === '' ? number : (number * 1024 ** ' KMGTP'.indexOf(unit)) / units;
+}
+
+function unitOf({ units }: Range): string {
+  return units === undefined ? '' : units === 1024 ? ' KiB' : ' MiB';
+}
+
+/** Why the job of a third party may not ask for so much; undefined: it may, or it is an expression that `boundedValue` keeps within its range. */
+export function rangeRefusal(key: string, value: string): string | undefined {
   const range = rangeOf(key);
   if (range === undefined) return undefined;
   const { least, most, units, isTime = false } = range;
@@ -244,10 +257,10 @@ function rangeRefusal(key: string, value: string): string | undefined {
   }
   if (size === undefined) return undefined;
   const [number, unit] = size;
-  const amount = unit === '' ? number : (number * 1024 ** ' KMGTP'.indexOf(unit)) / units;
+  const amount = amountOf(range, number, unit);
   return !value.startsWith('-') && amount >= least && amount <= most
     ? undefined
-    : `its value is ${shown(value)}; it must be from ${least} to ${most} ${units === 1024 ? 'KiB' : 'MiB'}, also with a unit as "2 GB"`;
+    : `its value is ${shown(value)}; it must be from ${least} to ${most}${unitOf(range)}, also with a unit as "2 GB"`;
 }
 
 /** Machines compare what a job asks for, and its attributes with their START: what of these is read by whom, nobody knows but the pool. */

@@ -19,6 +19,8 @@ const bounds = {
   besides: 2_000_000,
   /** The same, with what is left out: half of an answer are fields that nobody reads. */
   lookedAt: 4_000_000,
+  /** Texts, with those in what is left out: each is looked for by itself. */
+  texts: 1_000_000,
 } as const;
 
 /** The beginning of the next page, if the text has it before its first object; the page itself has it for certain. */
@@ -92,6 +94,9 @@ const longestKey = Math.max(...[...withTemplate.keys()].map((key) => key.length)
 /** How many other values a key counts for. */
 const perKey = 10;
 
+/** Characters after which the bounds are looked at where there are no texts. */
+const everySoMany = 1024;
+
 /** A list or object that may be left out, with all that was counted before it. */
 interface Part {
   readonly key: number;
@@ -111,14 +116,21 @@ interface Part {
 function withoutUnread(text: string, parts: ReadonlyMap<string, number>): string | undefined {
   let rest = '';
   let from = 0;
-  let [nested, values, keys, depth] = [0, 0, 0, 0];
+  let [nested, values, keys, depth, texts] = [0, 0, 0, 0, 0];
   /** Characters in texts, and those outside of them in what is left out. */
   let [inTexts, leftOut] = [0, 0];
   let part: Part | undefined;
+  // What stands in a part counts as nothing until it is known whether it is left out.
+  const isTooMuch = () =>
+    texts > bounds.texts ||
+    (part === undefined && (nested > bounds.nested || values > bounds.values || keys > bounds.keys));
   for (let at = 0; at < text.length; at++) {
     if (at - inTexts > bounds.lookedAt) return undefined;
+    if (at % everySoMany === 0 && isTooMuch()) return undefined;
     const code = text.charCodeAt(at);
     if (code === quote) {
+      texts++;
+      if (isTooMuch()) return undefined;
       const key = at;
       at = text.indexOf('"', key + 1);
       if (at === -1) at = text.length;
@@ -155,8 +167,7 @@ function withoutUnread(text: string, parts: ReadonlyMap<string, number>): string
     }
   }
   const besides = text.length - inTexts - leftOut;
-  if (besides > bounds.besides || nested > bounds.nested || values > bounds.values || keys > bounds.keys)
-    return undefined;
+  if (besides > bounds.besides || isTooMuch()) return undefined;
   return from === 0 ? text : rest + text.slice(from);
 }
 

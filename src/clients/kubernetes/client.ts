@@ -378,7 +378,8 @@ function isToken(next: unknown): boolean {
 
 /** Whether it is an event as each API server sends them, bookmarks too. */
 function isVersioned({ object }: Partial<WatchEvent>): boolean {
-  return isToken(object?.metadata?.resourceVersion);
+  const version = object?.metadata?.resourceVersion;
+  return isToken(version) && version !== '';
 }
 
 function objectTooLarge(path: string, cause: KubernetesError, name?: string): KubernetesError {

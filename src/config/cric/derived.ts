@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../util/json.ts';
+import { mostOfJob } from '../../worker/worker.ts';
 import { cesOf, namespaceIn, specialWords } from './elements.ts';
 import { inCatchall, isUnified, paramsOf, slotCores } from './entry.ts';
 import { isUnsaid, shown } from './forms.ts';
@@ -106,14 +107,18 @@ const special: Rule = {
     if (!gridCes) return none;
     const { xcount, maxWallTime } = specialWords(entry);
     const submitter: Record<string, unknown> = {};
-    for (const [option, word] of [
-      ['nCore', xcount],
-      ['maxWalltime', maxWallTime],
+    for (const [option, word, most] of [
+      ['nCore', xcount, mostOfJob.cpus],
+      ['maxWalltime', maxWallTime, 999_999_999],
     ] as const) {
       if (word === undefined) continue;
-      if (/^[1-9]\d{0,8}$/.test(word)) submitter[option] = Number(word);
+      if (/^[1-9]\d{0,8}$/.test(word) && Number(word) <= most) submitter[option] = Number(word);
       else
-        report.leftOut(['special_par'], `special_par has ${shown(word)} for ${option}`, 'an integer above 0');
+        report.leftOut(
+          ['special_par'],
+          `special_par has ${shown(word)} for ${option}`,
+          `an integer from 1 to ${most}`,
+        );
     }
     if (isUnified(entry) && typeof submitter.nCore === 'number')
       report.differs(

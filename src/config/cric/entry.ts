@@ -1,3 +1,4 @@
+import { isCores } from './forms.ts';
 import { isObject, type JsonObject } from '../../util/json.ts';
 
 /** The associated parameters of an entry. */
@@ -17,7 +18,7 @@ export function inCatchall({ catchall }: JsonObject, word: RegExp): boolean {
 
 /** Cores of a whole slot; undefined where the entry does not say. */
 export function slotCores({ corecount }: JsonObject): number | undefined {
-  return Number.isSafeInteger(corecount) && (corecount as number) > 0 ? (corecount as number) : undefined;
+  return isCores(corecount) ? corecount : undefined;
 }
 
 /**

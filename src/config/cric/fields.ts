@@ -1,4 +1,5 @@
 import { cores, flag, type Form, integer, numberFrom, path, positive, size, text, version } from './forms.ts';
+import { mostOfDisk, mostOfJob } from '../../worker/worker.ts';
 
 /**
  * The queues whose options a field becomes. `any`: whatever the backend. `htcondor`: queues that ask for CRIC
@@ -60,9 +61,9 @@ const param = (name: string, reach: Reach, form: Form, option = name): CricField
 /** Source: Harvester's simple_worker_maker and info_utils. */
 const sizes: readonly CricField[] = [
   ofSlot('corecount', 'nCore', cores),
-  ofSlot('maxrss', 'minRamCount', size, { perCore: true }),
-  ofSlot('maxwdir', 'maxDiskCount', size, { perCore: true }),
-  ofSlot('maxtime', 'maxWalltime', size),
+  ofSlot('maxrss', 'minRamCount', size(mostOfJob.memory), { perCore: true }),
+  ofSlot('maxwdir', 'maxDiskCount', size(mostOfDisk), { perCore: true }),
+  ofSlot('maxtime', 'maxWalltime', size()),
 ];
 
 /** Source: Harvester's queue_config_mapper, `queue_limit_attrs`, but for the limits of jobs: thresher takes no jobs. */

@@ -1,4 +1,5 @@
 import { isObject } from '../../util/json.ts';
+import { mostOfJob } from '../../worker/worker.ts';
 
 /** The value of a field in the form that its option takes; or the form that it should have had. */
 export type Formed =
@@ -28,14 +29,23 @@ export const flag: Form = (value) => (typeof value === 'boolean' ? right(value) 
 
 export const integer: Form = (value) => (Number.isSafeInteger(value) ? right(value) : wrong('an integer'));
 
-/** A size. Fractions are rounded up, so that a worker never gets less than the entry says. */
-export const size: Form = (value) =>
-  isNumber(value) && value >= 0 && Math.ceil(value) <= Number.MAX_SAFE_INTEGER
-    ? right(Math.ceil(value))
-    : wrong('a number of 0 or more');
+/**
+ * A size. Fractions are rounded up, so that a worker never gets less than the entry says.
+ * @param most what no machine has more of
+ */
+export function size(most: number = Number.MAX_SAFE_INTEGER): Form {
+  const form = most === Number.MAX_SAFE_INTEGER ? 'a number of 0 or more' : `a number from 0 to ${most}`;
+  return (value) =>
+    isNumber(value) && value >= 0 && Math.ceil(value) <= most ? right(Math.ceil(value)) : wrong(form);
+}
 
 export const cores: Form = (value) =>
-  Number.isSafeInteger(value) && (value as number) >= 0 ? right(value) : wrong('an integer of 0 or more');
+  isCores(value) || value === 0 ? right(value) : wrong(`an integer from 0 to ${mostOfJob.cpus}`);
+
+/** Whether a machine may have so many. */
+export function isCores(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= mostOfJob.cpus;
+}
 
 export function numberFrom(least: number, most = Infinity): Form {
   const form = most === Infinity ? `a number of ${least} or more` : `a number from ${least} to ${most}`;

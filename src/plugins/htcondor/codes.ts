@@ -4,7 +4,8 @@ import type { Explanation } from '../../codes/explanation.ts';
 /** Errors of workers on HTCondor; workers.ts has those that backends share. */
 export const htcondorWorkerErrors = {
   'htcondor-value': {
-    meaning: 'A value cannot stand in a submit description: HTCondor cannot quote a character in it.',
+    meaning:
+      'A value cannot stand in a submit description: HTCondor cannot quote a character in it, or one job may not ask for so much (4096 cores, 1000 GPUs, 64 TiB of memory).',
     remedy: 'Change the option or the name that the message shows.',
   },
   'htcondor-fenced': {

@@ -1,6 +1,6 @@
-import { mostOfJob } from '../../clients/htcondor/submit-commands.ts';
 import { quantityOf } from '../../clients/kubernetes/quantity.ts';
 import type { Request } from '../../plugins/contracts/index.ts';
+import { mostOfJob } from '../../worker/worker.ts';
 import type { HtcJobSpec, JobRequests, SpecProblem } from '../../clients/htcjob/resource.ts';
 
 /** Megabytes (2^20 bytes), rounded up, of a quantity of Kubernetes; undefined for what is none. */

@@ -745,8 +745,13 @@ describe('sources of a queue', () => {
       ['half a core', { origin: { uid: 'a', index: 0 }, requirements: { nCore: 0.5 } }, 'nCore'],
       [
         'more memory than any machine has',
-        { origin: { uid: 'a', index: 0 }, requirements: { minRamCount: 1_000_000_001 } },
-        'minRamCount is 1000000001: it must be a whole number of 1000000000 or less',
+        { origin: { uid: 'a', index: 0 }, requirements: { minRamCount: 67_108_865 } },
+        'minRamCount is 67108865: it must be a whole number of 67108864 or less',
+      ],
+      [
+        'more cores than any machine has',
+        { origin: { uid: 'a', index: 0 }, requirements: { nCore: 4097 } },
+        'nCore is 4097: it must be a whole number of 4096 or less',
       ],
       ['a need that there is not', { origin: { uid: 'a', index: 0 }, requirements: { gpus: 1 } }, 'gpus'],
       ['a payload that is no object', { origin: { uid: 'a', index: 0 }, payload: 'x' }, 'payload'],

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { mostOfJob } from '../../../src/worker/worker.ts';
 import {
   addedNameProblems,
   allowedAttributes,
@@ -11,7 +12,6 @@ import { callable } from '../../../src/clients/htcondor/expression.ts';
 import { jobAttributes, steadyAttributes } from '../../../src/clients/htcondor/job-attributes.ts';
 import {
   boundedValue,
-  mostOfJob,
   readSubmitCommands,
   submitRefusal,
   submitText,

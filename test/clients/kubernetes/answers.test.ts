@@ -111,6 +111,23 @@ describe('an answer that is as long as it may be', () => {
     }
   });
 
+  it('hole 8: is looked at no further than its bounds, where nothing of it is left out or all', async () => {
+    for (const [piece, most] of [
+      ['"managedFields":[]', 1_000_000],
+      ['""', 3_500_000],
+      ['[', 400_000],
+      [',', 500_000],
+    ] as const) {
+      const text = `{${piece.repeat(7_800_000 / piece.length)}`;
+      const looked = await charactersLookedAt(() => {
+        expect(() => parse(text, asked), piece)
+          .to.throw()
+          .with.property('code', 'kubernetes-too-large');
+      });
+      expect(4 * looked, piece).to.be.at.most(most);
+    }
+  });
+
   it('hole 8: has no hundreds of thousands of texts with quotes in them', () => {
     const text = (many: number) => `{"spec":[${Array(many).fill('"\\""').join(',')}]}`;
     expect(() => parse(text(210_000), asked))

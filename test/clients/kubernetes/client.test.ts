@@ -1153,6 +1153,7 @@ describe('a client of the Kubernetes API', () => {
         {},
         { metadata: null },
         { metadata: { resourceVersion: { a: 1 } } },
+        { metadata: { resourceVersion: '' } },
         { metadata: { resourceVersion: '1'.repeat(10_001) } },
       ])
         for (const type of ['ADDED', 'BOOKMARK', undefined]) {

@@ -339,6 +339,35 @@ describe('the CEs of a queue by CRIC', () => {
     ]);
   });
 
+  it('have no more of anything than a machine has', () => {
+    const most = { corecount: 4096, maxrss: 2 ** 26, maxwdir: 976_562_500 };
+    expect(submitterOf(most, htcondor({ useCRIC: true }))).to.deep.include({
+      nCore: 4096,
+      nCorePerNode: 4096,
+      minRamCount: 2 ** 26,
+      maxDiskCount: 976_562_500,
+    });
+    for (const much of [2 ** 31, 3e9, Number.MAX_SAFE_INTEGER])
+      for (const [field, option, form] of [
+        ['corecount', 'nCore', 'an integer from 0 to 4096'],
+        ['maxrss', 'minRamCount', 'a number from 0 to 67108864'],
+        ['maxwdir', 'maxDiskCount', 'a number from 0 to 976562500'],
+      ] as const) {
+        const queue = htcondor({ useCRIC: true });
+        expect(submitterOf({ [field]: much }, queue)).to.not.have.any.keys(option, 'nCorePerNode');
+        expect(saidOf({ [field]: much }, queue)).to.deep.equal([
+          `warning /${field}: ${field} is ${much} in CRIC; it must be ${form}: it is left out`,
+        ]);
+      }
+    const perCore = { corecount: 4096, maxrss: 100_000, catchall: 'per_core_attr' };
+    expect(submitterOf(perCore, htcondor({ useCRIC: true }))).to.not.have.property('minRamCount');
+    const queues = [{ ce_endpoint: 'a', ce_flavour: 'arc-ce', ce_state: 'ACTIVE' }];
+    for (const much of [4097, 999_999_999])
+      expect(submitterOf({ queues, special_par: `(xcount=${much})` }, htcondor())).to.not.have.property(
+        'nCore',
+      );
+  });
+
   it('have the queue, cores and wall time of special_par', () => {
     const queues = [{ ce_endpoint: 'a', ce_flavour: 'arc-ce', ce_state: 'ACTIVE', ce_queue_name: 'q' }];
     const special_par = '(queue=long)(xcount=4)(maxWallTime=3600)(queue=other)';
@@ -350,7 +379,7 @@ describe('the CEs of a queue by CRIC', () => {
     });
     expect(submitterOf(entry, htcondor({ useCRIC: true }))).to.deep.include({ nCore: 8, maxWalltime: 7200 });
     expect(saidOf({ queues, special_par: '(xcount=many)' }, htcondor())).to.deep.equal([
-      'warning /special_par: special_par has "many" for nCore in CRIC; it must be an integer above 0: it is left out',
+      'warning /special_par: special_par has "many" for nCore in CRIC; it must be an integer from 1 to 4096: it is left out',
     ]);
   });
 

@@ -222,6 +222,27 @@ describe('IamTokenCredManager', () => {
       expect(await renewed(own)).to.deep.equal(['renewed']);
     });
 
+  for (const [what, claims] of [
+    ['has no beginning but 0', () => ({ nbf: 0, iat: undefined })],
+    ['had most of its life before', (now: number) => ({ nbf: now - 64_800, iat: now - 64_800 })],
+  ] as const)
+    it(`asks for no token at each look that ${what}`, async () => {
+      const clock = new ManualClock(Date.now());
+      const own = manager({}, clock);
+      issuer.claims = () => claims(Math.floor(clock.now() / 1000));
+      expect(await renewed(own)).to.deep.equal(['renewed']);
+      for (let look = 0; look < 200; look++) {
+        await clock.advance(2000);
+        expect(await renewed(own)).to.deep.equal(['unchanged']);
+      }
+      expect(issuer.requests).to.have.length(1);
+      await clock.advance(hour);
+      expect(await renewed(own)).to.deep.equal(['renewed']);
+      await clock.advance(2000);
+      writeFileSync(join(out, md5(ce)), 'broken', { mode: 0o600 });
+      expect(await renewed(own)).to.deep.equal(['renewed']);
+    });
+
   it('hole 3: has a token that an earlier daemon got shown by no server that repeats it', async () => {
     const seconds = Math.floor(Date.now() / 1000);
     const found = makeJwt({ sub: 'pilot', iat: seconds, nbf: seconds, exp: seconds + 86_400 });

@@ -23,11 +23,16 @@ const atOnce = 4;
 /** A token for any service that may accept one. Source: WLCG token profile. */
 const anyAudience = 'https://wlcg.cern.ch/jwt/v1/any';
 
+/** ms in which the token of a file is not made again, as long as it lasts: unless it is broken, has ended or is asked for. */
+const leastPause = 600_000;
+
 /** Tokens of one client, a file for each computing element or server. */
 export class IamTokenManager implements CredentialManager {
   readonly #options: IamTokenOptions;
   readonly #clock: Context['clock'];
   readonly #configDir: string;
+  /** By path: when its token was made last, by the monotonic clock. */
+  readonly #renewed = new Map<string, number>();
 
   constructor(options: IamTokenOptions, { clock, configDir }: Pick<Context, 'clock' | 'configDir'>) {
     this.#options = options;
@@ -105,6 +110,7 @@ export class IamTokenManager implements CredentialManager {
     const lacking = wanted.scope.split(' ').filter((one) => one !== '' && granted?.includes(one) === false);
     if (lacking.length > 0) throw unfit(`lacks the scopes ${lacking.join(' ')}`);
     await replaceSecretFile(path, this.#clock, token);
+    this.#renewed.set(path, this.#clock.monotonic());
   }
 
   async #isDue(wanted: WantedToken): Promise<boolean> {
@@ -116,6 +122,9 @@ export class IamTokenManager implements CredentialManager {
     const { facts } = state;
     if (whyUnusable(facts, now) !== undefined) return true;
     const { expiresAt = Infinity } = facts;
+    // An issuer may give its last token again, of whose life little is left, or one that does not say when it was made: each look would ask for it.
+    const renewedAt = this.#renewed.get(path) ?? -Infinity;
+    if (this.#clock.monotonic() < renewedAt + Math.min(leastPause, (expiresAt - now) / 2)) return false;
     const file = await readSecretFile(path).catch(() => undefined);
     const since = beginningOf(facts, now) ?? beginningOf({ issuedAt: file?.modifiedAt }, now) ?? 0;
     const after = Math.min(refresh_interval * 1000, (expiresAt - since) * refresh_part);

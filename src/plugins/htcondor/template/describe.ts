@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { boundedValue, rangeRefusal } from '../../../clients/htcondor/submit-commands.ts';
 import { ThresherError, toReason } from '../../../worker/errors.ts';
 import { withHostname } from '../../../util/hostname.ts';
 import type { WorkerError, WorkerToStart } from '../../../worker/worker.ts';
@@ -15,6 +16,7 @@ import { hasNewLine } from '../one-line.ts';
 import { classAdText, textOf } from './quoting.ts';
 import { type Command, contradicts, type Statement } from './statements.ts';
 import { type Column, rowsOf } from './rows.ts';
+import { checkAmounts, withinRange } from './sizes.ts';
 import type { CondorTemplate } from './template.ts';
 
 export interface DescribedBatch {
@@ -54,7 +56,9 @@ export function describeBatch(
   let keys: ReadonlySet<string>;
   let images: ReadonlySet<string>;
   let statements: readonly Statement[];
+  let custom: readonly (readonly [string, string])[];
   try {
+    custom = customAttributes(options.config);
     const ofQueue = [...template.statements, ...accountOf(template, options.config)];
     const own = withCommands(ofQueue, workers[0]?.payload?.submit, options.config.submitCommands);
     const all = [...lastOfEach(own), ...defaultsFor({ ...template, statements: own }, options)];
@@ -77,6 +81,7 @@ export function describeBatch(
       return [];
     }
     try {
+      checkAmounts(worker, options.config);
       return [{ worker, texts: renderAll(statements, valuesFor(worker, template, options)) }];
     } catch (error) {
       if (!(error instanceof ThresherError)) throw error;
@@ -91,7 +96,7 @@ export function describeBatch(
   for (const [index, statement] of statements.entries()) {
     if (statement.kind === 'verbatim') lines.push(statement.text);
     if (statement.kind === 'custom-attributes')
-      lines.push(...customAttributes(options.config).map(([key, text]) => `${key} = ${text}`));
+      lines.push(...custom.map(([key, text]) => `${key} = ${text}`));
     if (statement.kind !== 'command') continue;
     const text = first.texts[index] ?? '';
     // A default that says nothing.
@@ -171,7 +176,7 @@ function renderAll(statements: readonly Statement[], values: Values): string[] {
   return statements.map((statement) => {
     if (statement.kind !== 'command') return '';
     const text = statement.render(values);
-    return whole(statement.key, text);
+    return whole(statement.key, withinRange(statement, text));
   });
 }
 
@@ -203,10 +208,18 @@ function classAdString(text: string): string {
 function customAttributes({
   customSubmitAttributes,
 }: DescribeOptions['config']): (readonly [string, string])[] {
-  return Object.entries(customSubmitAttributes).map(([key, value]) => [
-    `+${key}`,
-    whole(key, plain(String(value))),
-  ]);
+  return Object.entries(customSubmitAttributes).map(([name, value]) => {
+    const key = `+${name}`;
+    const text = String(value);
+    // CRIC may have any expression there, which nobody but HTCondor knows the value of.
+    const refusal = rangeRefusal(key, text.trim());
+    if (refusal !== undefined)
+      throw new ThresherError(
+        'htcondor-value',
+        `${name} of customSubmitAttributes (jdl.plusattr in CRIC): ${refusal}`,
+      );
+    return [key, whole(name, plain(boundedValue(key, text)))];
+  });
 }
 
 /**

@@ -1,6 +1,6 @@
-import { mostOfJob } from '../../../clients/htcondor/submit-commands.ts';
 import { quantityOf } from '../../../clients/kubernetes/quantity.ts';
 import type { Container, Resources } from '../../../clients/interlink/wire.ts';
+import { mostOfJob } from '../../../worker/worker.ts';
 import { type Findings, problem, shown } from './problem.ts';
 
 /** Needs of the whole job; undefined: no container says. */

@@ -8,7 +8,7 @@ import { type LackedValue, lackedValues } from '../../../../src/plugins/htcondor
 import { knownPlaceholders, valuesOf } from '../../../../src/plugins/htcondor/template/placeholders.ts';
 import { loadTemplate, parseTemplate } from '../../../../src/plugins/htcondor/template/template.ts';
 import { templateFiles } from '../../../../src/plugins/htcondor/template/which-file.ts';
-import type { Worker } from '../../../../src/worker/worker.ts';
+import type { Worker, WorkerToStart } from '../../../../src/worker/worker.ts';
 import { batchOptions, ce, submitterConfig, templateOf } from '../../../support/htcondor-batch.ts';
 import { files } from '../../../support/operator-files.ts';
 import { requirements, workerOf } from '../../../support/samples.ts';
@@ -595,6 +595,83 @@ describe('the submit description of a batch', () => {
       expect(description.split('\n')).to.include(line);
     }
     expect(description.match(/request_cpus/g)).to.have.length(1);
+  });
+
+  describe('of a worker that asks for more than one job may', () => {
+    const much = [2 ** 31, 3e9, Number.MAX_SAFE_INTEGER];
+    const yaml = 'executable: /w\n';
+    const sdf = `${body}request_cpus = {nCoreTotal}\nrequest_memory = {requestRam}\nqueue\n`;
+    const refusalsOf = (text: string, changes: Partial<WorkerToStart>, options: object = {}) => {
+      const config = submitterConfig({ executableFile: '/w', ...options });
+      const template = templateOf(text, text.includes('=') ? 'a.sdf' : 'a.yaml', config);
+      const workers = [
+        { ...workerOf(1), ...changes },
+        { ...workerOf(2), payload: { values: { n: '2' } } },
+      ];
+      const { rejected, description } = describeBatch(template, workers, batchOptions('/d', { config }));
+      expect(description).to.not.match(/2147483648|3000000000|3e9|9007199254740991/);
+      expect([...rejected.values()].map(({ code }) => code)).to.include('htcondor-value');
+      return [...rejected].map(([id, { message }]) => `${id} ${message}`);
+    };
+
+    for (const number of much) {
+      for (const [need, what] of [
+        ['nCore', `cores: nCore is ${number} of the worker`],
+        ['minRamCount', `MiB of memory: minRamCount is ${number} of the worker`],
+        ['maxDiskCount', `KiB of disk: maxDiskCount is ${number} MB of the worker`],
+      ] as const)
+        it(`refuses this worker alone: ${need} ${number}`, () => {
+          for (const text of [yaml, sdf]) {
+            const said = refusalsOf(text, { requirements: { ...requirements, [need]: number } });
+            expect(said).to.have.length(1);
+            expect(said[0])
+              .to.match(/^1 a job of HTCondor may ask for at most /)
+              .and.to.include(what);
+          }
+        });
+
+      it(`refuses the workers of the queue that says it: ${number}`, () => {
+        for (const [options, what] of [
+          [{ nCorePerNode: number }, `nCorePerNode is ${number}`],
+          [
+            { nCoreFactor: number },
+            `nCore is 1 of the worker, by its request, its queue file or CRIC, times`,
+          ],
+          [{ requestGpus: number }, `requestGpus is ${number}`],
+          [{ customSubmitAttributes: { RequestCpus: number } }, `its value is "${number}"`],
+          [{ customSubmitAttributes: { requestcpus: `ifThenElse(true, ${number}, 1)` } }, 'its value is'],
+          [{ customSubmitAttributes: { RequestMemory: number } }, `its value is "${number}"`],
+        ] as const) {
+          const said = refusalsOf(yaml, {}, options);
+          expect(said, what).to.have.length(2);
+          for (const one of said) expect(one).to.include(what);
+        }
+      });
+
+      it(`refuses it in a line of the template, as from a value of its payload: ${number}`, () => {
+        expect(refusalsOf(`${body}request_cpus = ${number}\nqueue\n`, {})).to.deep.equal(
+          [1, 2].map(
+            (id) =>
+              `${id} request_cpus of the template: its value is "${number}"; it must be at most 4096, and not negative`,
+          ),
+        );
+        for (const written of [String(number), '3e9', '1 + 3000000000', '-1']) {
+          const values = { n: written };
+          for (const key of ['request_cpus', '+RequestGpus']) {
+            const said = refusalsOf(`${body}${key} = {payload.n}\nqueue\n`, { payload: { values } });
+            expect(said, written).to.have.length(1);
+          }
+        }
+      });
+    }
+
+    it('keeps memory that an expression asks for by its payload within its range', () => {
+      const worker = { ...workerOf(1), payload: { values: { n: '3000000000' } } };
+      const template = templateOf(`${body}request_memory = {payload.n} * 2\nqueue\n`);
+      expect(describeBatch(template, [worker], batchOptions('/d')).description).to.include(
+        'request_memory = min({67108864, max({0, (3000000000 * 2)})})',
+      );
+    });
   });
 
   it('asks for memory and disk in YAML only where the queue says them: the default of the pool counts elsewhere', () => {
