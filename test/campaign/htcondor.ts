@@ -99,7 +99,13 @@ export class StruckPool implements AsyncDisposable {
   }
 
   async heal(): Promise<void> {
-    await this.client.act('release', this.space.mine, 'the campaign is over', never);
+    const release = () =>
+      this.client.act('release', this.space.mine, 'the campaign is over', never).then(
+        () => true,
+        () => false,
+      );
+    // One that was just killed may not answer yet.
+    await until('the schedd releases what is held', release, 120_000);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -211,7 +211,6 @@ const ranges: Readonly<Record<string, Range>> = {
 const ofOthers: Range = { least: 0, most: 1_000_000 };
 
 function rangeOf(key: string): Range | undefined {
-  if (!/request/i.test(key)) return undefined;
   const name = attributeOf(key);
   if (Object.hasOwn(ranges, name)) return ranges[name];
   return /^request_/i.test(key) ? ofOthers : undefined;
@@ -225,6 +224,8 @@ function sizeOf(value: string): readonly [number: number, unit: string] | undefi
 
 /** Why no job may ask for so much, or for less than nothing, whoever wrote it; undefined: it may, or it is no number. */
 export function amountRefusal(key: string, value: string): string | undefined {
+  // How long its jobs keep their machines is an administrator's to say.
+  if (!/request/i.test(key)) return undefined;
   const range = rangeOf(key);
   const written = value.trim();
   const [number, unit] = sizeOf(written) ?? [Number(written || NaN), ''];
