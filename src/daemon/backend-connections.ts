@@ -5,9 +5,11 @@ import type {
   ConnectionHost,
   ConnectionPlace,
   Host,
+  SourceMemory,
 } from '../plugins/contracts/index.ts';
 import type { Clock } from '../util/clock.ts';
 import { toReason } from '../worker/errors.ts';
+import { inFiles } from './source-memory.ts';
 
 /** That a configuration of a queue leads to a connection of a backend. */
 export interface ConnectionUse {
@@ -20,14 +22,23 @@ export interface ConnectionUse {
 export class BackendConnections {
   readonly #host: Host;
   readonly #ended: AbortSignal;
+  readonly #memoryOf: (kind: string) => SourceMemory;
   readonly #made = new Map<AnyBackend, Map<string, Made>>();
   /** By key, with the connections that asked for it. */
   readonly #shared = new Map<string, { readonly value: unknown; readonly by: Set<QueuesOfConnection> }>();
 
-  /** @param ended aborts when the daemon ends. Default: the process ends by itself, as that of a command line */
-  constructor(host: Host, ended: AbortSignal = new AbortController().signal) {
+  /**
+   * @param ended aborts when the daemon ends. Default: the process ends by itself, as that of a command line
+   * @param memoryOf default: files of the state directory
+   */
+  constructor(
+    host: Host,
+    ended: AbortSignal = new AbortController().signal,
+    memoryOf: (kind: string) => SourceMemory = inFiles(host.stateDir),
+  ) {
     this.#host = host;
     this.#ended = ended;
+    this.#memoryOf = memoryOf;
   }
 
   /** Made when it is first asked for. Until `use` says that a queue leads there, it knows of none. */
@@ -98,6 +109,7 @@ export class BackendConnections {
       queue: (name, configId) => queues.find(name, configId),
       pause: (howLong, signal) => queues.pause(howLong, clock, signal),
       share: (key, make) => this.#share(key, make, queues),
+      memoryOf: this.#memoryOf,
     };
   }
 

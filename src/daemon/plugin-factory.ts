@@ -100,9 +100,9 @@ export class PluginFactory {
     const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = options;
     const host = { factoryId, harvesterId, stateDir, clock, files, random, log };
     this.#host = logServer === undefined ? host : { ...host, logServer };
-    this.#backends = new BackendConnections(this.#host, options.ended);
-    const { sources = noSettings, requests = noRequests, ownServices = {}, configDir = '/' } = options;
     const { memoryOf = inFiles(stateDir) } = options;
+    this.#backends = new BackendConnections(this.#host, options.ended, memoryOf);
+    const { sources = noSettings, requests = noRequests, ownServices = {}, configDir = '/' } = options;
     const parts = { host: this.#host, requests, memoryOf, ownServices, configDir };
     this.sources = new SourceSet(catalogue, sources, parts);
   }

@@ -1,8 +1,12 @@
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { SourceMemory } from '../plugins/contracts/index.ts';
 import type { Store } from '../store/store.ts';
 import { ensureDirectory, hasCode, writeFileAtomically } from '../util/files.ts';
+import { readPlainFile } from '../util/plain-file.ts';
+
+/** bytes */
+const longestText = 256 * 1024 * 1024;
 
 /** The files of a source in the state directory. */
 class Files implements SourceMemory {
@@ -18,7 +22,8 @@ class Files implements SourceMemory {
 
   async read(name: string): Promise<string | undefined> {
     try {
-      return await readFile(this.placeOf(name), 'utf8');
+      const { bytes } = await readPlainFile(this.placeOf(name), { largest: longestText, links: 'follow' });
+      return bytes.toString('utf8');
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return undefined;
       throw error;

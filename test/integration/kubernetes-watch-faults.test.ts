@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import type { Observation } from '../../src/worker/observation.ts';
 import type { Reason } from '../../src/worker/reason.ts';
+import { inFiles } from '../../src/daemon/source-memory.ts';
 import { Cluster } from '../../src/plugins/kubernetes/cluster.ts';
 import { K8sNamespace } from '../../src/plugins/kubernetes/namespace.ts';
 import { K8sMonitor } from '../../src/plugins/kubernetes/monitor.ts';
@@ -123,11 +124,12 @@ describe('on Kubernetes a watch that breaks', () => {
     const file = join(directory, 'kubeconfig');
     plane.writeKubeconfig(file, { server: proxy.url });
     const context = pluginContext({ factoryId: 'factory-a', configDir: directory });
+    const host = { ...context, memoryOf: inFiles(context.stateDir) };
     const config = check(K8sMonitorConfig, { k8s_config_file: 'kubeconfig', k8s_namespace: space.name });
     if (!config.ok) throw new Error(JSON.stringify(config));
     const monitor = new K8sMonitor({
       namespace: new K8sNamespace(
-        new Cluster({ name: 'half-open', config: config.value, configDir: directory }, context),
+        new Cluster({ name: 'half-open', config: config.value, configDir: directory }, host),
         space.name,
         context,
       ),

@@ -32,9 +32,9 @@ export function clientOf(options: HtcJobOptions, parts: ClientParts): Kubernetes
  * first address that has answered stays; its certificate authority may be renewed. A start with another one is noticed by its Lease.
  * @param hasAnswered whether the cluster of the last reading has
  */
-function firstAlone(name: string, hasAnswered: () => boolean): (found: Identity) => void {
+function firstAlone(name: string, hasAnswered: () => boolean): (found: Identity) => Promise<void> {
   let last: string | undefined;
-  return ({ server }) => {
+  return async ({ server }) => {
     if (last !== undefined && last !== server && hasAnswered()) {
       const message = `${name} named ${last} at first and now names ${server}: the HTCJobs of another cluster are not there. Put the file back as it was; if it is the same cluster, or is to be another one from now on, restart thresher`;
       throw new ThresherError('kubernetes-other-cluster', message);

@@ -46,7 +46,7 @@ export class Access {
   readonly #source: AccessSource;
   readonly #clock: Clock;
   readonly #from: OperatorFiles;
-  readonly #confirm: ((found: Identity) => void) | undefined;
+  readonly #confirm: ((found: Identity) => Promise<void>) | undefined;
   readonly #closed = new AbortController();
   #current: Current | undefined;
   #files: readonly string[] = [];
@@ -61,8 +61,12 @@ export class Access {
   /** The error that forbids the use of the files' present content. The last login then no longer counts either. */
   #refused: { readonly error: unknown } | undefined;
 
-  /** @param confirm throws where what was read now must not be used: for another cluster than the one so far. */
-  constructor(source: AccessSource, { clock, files }: AccessParts, confirm?: (found: Identity) => void) {
+  /** @param confirm rejects where what was read now must not be used: for another cluster than the one so far. */
+  constructor(
+    source: AccessSource,
+    { clock, files }: AccessParts,
+    confirm?: (found: Identity) => Promise<void>,
+  ) {
     this.#source = source;
     this.#from = files;
     this.#clock = clock;
@@ -159,7 +163,7 @@ export class Access {
     const { ca } = credentials.tls;
     const digest = typeof ca === 'string' ? createHash('sha256').update(ca).digest('hex') : '';
     try {
-      this.#confirm?.({ server: access.server, ca: digest });
+      await this.#confirm?.({ server: access.server, ca: digest });
     } catch (error) {
       this.#refused = { error };
       throw error;

@@ -15,7 +15,7 @@ export const kubernetesErrors = {
   },
   'kubernetes-other-cluster': {
     meaning:
-      'A changed kubeconfig names another cluster than before, which does not have its workers or HTCJobs.',
+      'A changed kubeconfig, or that of the machine that took over, names another cluster than before, which does not have its workers or HTCJobs.',
     remedy:
       'Put the old file back until its workers have ended, and give the new cluster a kubeconfig of its own; see the message if it is the same cluster.',
   },

@@ -11,7 +11,7 @@ import type {
 } from './definition.ts';
 import type { DefinitionProblem } from './definition-problem.ts';
 import type { Monitor } from './monitor.ts';
-import type { SourceDefinition } from './source.ts';
+import type { SourceDefinition, SourceMemory } from './source.ts';
 import type { Submitter } from './submitter.ts';
 import type { Sweeper } from './sweeper.ts';
 
@@ -57,6 +57,8 @@ export interface ConnectionHost<Submit = unknown, Watch = unknown, Sweep = unkno
    * cluster do. It goes with the last connection that asked for it.
    */
   share<T>(key: string, make: () => T): T;
+  /** What it must still know after a crash, and on another machine that takes over. @param kind begins with the name of the backend */
+  memoryOf(kind: string): SourceMemory;
 }
 
 /** The options of the monitor that the queues of a connection share: those of the first queue that has one here. */

@@ -255,8 +255,8 @@ export interface OwnServices {
 }
 
 /**
- * Texts that a source must still know after a crash, by name. They are files `KIND/NAME` of the state directory, or rows where the
- * daemon has a PostgreSQL database: there they come along when another daemon takes the source over. A source may write them in `run`
+ * Texts that a source or a connection must still know after a crash, by name. They are files `KIND/NAME` of the state directory, or rows
+ * where the daemon has a PostgreSQL database: there they come along when another daemon takes over. A source may write them in `run`
  * and `told`, which come on one machine at a time.
  */
 export interface SourceMemory {

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { readOperatorFileSync } from '../../util/operator-files.ts';
-import { NotPlainFile } from '../../util/plain-file.ts';
+import { existsSync } from 'node:fs';
 import { ThresherError } from '../../worker/errors.ts';
-import type { Host } from '../contracts/context.ts';
+import type { ConnectionHost } from '../contracts/backend.ts';
+import type { SourceMemory } from '../contracts/source.ts';
 
 /** How a cluster is told from another one. */
 export interface ClusterIdentity {
@@ -15,63 +13,63 @@ export interface ClusterIdentity {
 }
 
 /**
- * Which cluster the workers of a kubeconfig are on. A file that is changed to name another one would show all its workers
- * as gone, and they would be submitted a second time there. A new address, or a new certificate authority, is still the same
- * cluster; both at once are another one, and so is another path at the same address: what stands before several clusters tells them
- * apart by it.
+ * Which cluster the workers of a kubeconfig are on. A file that is changed to name another one, or that names another one on the machine that
+ * takes over, would show all its workers as gone, and they would be submitted a second time there. A new address, or a new certificate
+ * authority, is still the same cluster; both at once are another one, and so is another path at the same address: what stands before several
+ * clusters tells them apart by it.
  */
 export class ClusterPin {
   readonly #name: string;
   readonly #stateDir: string;
-  readonly #file: string;
+  readonly #memory: SourceMemory;
+  readonly #text: string;
   #found: ClusterIdentity | undefined;
   #keeping = false;
 
-  constructor(name: string, { stateDir }: Pick<Host, 'stateDir'>) {
+  constructor(name: string, { stateDir, memoryOf }: Pick<ConnectionHost, 'stateDir' | 'memoryOf'>) {
     this.#name = name;
     this.#stateDir = stateDir;
-    const digest = createHash('sha256').update(name).digest('hex').slice(0, 16);
-    this.#file = join(stateDir, 'kubernetes', `cluster-${digest}.json`);
+    this.#memory = memoryOf('kubernetes');
+    this.#text = `cluster-${createHash('sha256').update(name).digest('hex').slice(0, 16)}.json`;
   }
 
   /** From now on it is remembered beyond the daemon's end: workers are followed there. Commands only look. */
-  keep(): void {
+  async keep(): Promise<void> {
     this.#keeping = true;
-    if (this.#found !== undefined) this.#write(this.#found);
+    if (this.#found !== undefined) await this.#write(this.#found);
   }
 
-  /** @throws ThresherError `kubernetes-other-cluster` */
-  confirm(found: ClusterIdentity): void {
-    const known = this.#found ?? this.#read();
+  /** @throws ThresherError `kubernetes-other-cluster`, and what says that it cannot be read or written which cluster it was */
+  async confirm(found: ClusterIdentity): Promise<void> {
+    const known = this.#found ?? (await this.#read());
     const sameCa = known?.ca !== '' && known?.ca === found.ca;
     if (known !== undefined && known.server !== found.server && (!sameCa || isNeighbour(known, found))) {
       const ca = sameCa ? '' : ' with another certificate authority';
-      const message = `${this.#name} was ${known.server} and is now ${found.server}${ca}: another cluster, where its workers are not. Name the new one in a kubeconfig of its own; if it is the same after all, remove ${this.#file} and restart`;
-      throw new ThresherError('kubernetes-other-cluster', message, { file: this.#file });
+      const place = this.#memory.placeOf(this.#text);
+      const message = `${this.#name} was ${known.server} and is now ${found.server}${ca}: another cluster, where its workers are not. Name the new one in a kubeconfig of its own; if it is the same after all, remove ${place} and restart`;
+      throw new ThresherError('kubernetes-other-cluster', message, { file: place });
     }
     this.#found = found;
-    if (this.#keeping) this.#write(found);
+    if (this.#keeping) await this.#write(found);
   }
 
-  #read(): ClusterIdentity | undefined {
+  async #read(): Promise<ClusterIdentity | undefined> {
+    // A pipe or a disk image in its place hides which cluster it was, and so does a database that is away: that is not taken for one never seen.
+    const text = await this.#memory.read(this.#text);
     try {
-      return JSON.parse(readOperatorFileSync(this.#file, 'pin').bytes.toString('utf8')) as ClusterIdentity;
-    } catch (error) {
-      // A pipe or a disk image in its place hides which cluster it was: that is not taken for one never seen.
-      if (error instanceof NotPlainFile) throw error;
-      // Not there, or cut off: as if it had never been seen.
+      return text === undefined ? undefined : (JSON.parse(text) as ClusterIdentity);
+    } catch {
+      // Cut off: as if it had never been seen.
       return undefined;
     }
   }
 
-  #write({ server, ca }: ClusterIdentity): void {
-    const known = this.#read();
+  async #write({ server, ca }: ClusterIdentity): Promise<void> {
+    const known = await this.#read();
     if (known?.server === server && known.ca === ca) return;
     if (!existsSync(this.#stateDir)) return;
-    const temporary = `${this.#file}.new`;
-    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o750 });
-    writeFileSync(temporary, `${JSON.stringify({ connection: this.#name, server, ca }, null, 2)}\n`);
-    renameSync(temporary, this.#file);
+    const kept = { connection: this.#name, server, ca };
+    await this.#memory.write(this.#text, `${JSON.stringify(kept, null, 2)}\n`);
   }
 }
 

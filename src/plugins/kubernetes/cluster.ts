@@ -2,7 +2,7 @@ import { Access } from '../../clients/kubernetes/access.ts';
 import { KubernetesClient } from '../../clients/kubernetes/client.ts';
 import { Pacer } from '../../clients/kubernetes/pacer.ts';
 import { accessSource, clusterName } from '../../clients/kubernetes/place.ts';
-import type { ConnectionPlace } from '../contracts/backend.ts';
+import type { ConnectionHost, ConnectionPlace } from '../contracts/backend.ts';
 import type { Host } from '../contracts/context.ts';
 import { ClusterPin } from './cluster-pin.ts';
 import type { Where } from './schema.ts';
@@ -26,12 +26,15 @@ export class Cluster {
   /** By connection. */
   readonly #wishes = new Map<string, PaceWish>();
 
-  constructor({ config, configDir }: ConnectionPlace<Where>, daemon: Host) {
+  constructor(
+    { config, configDir }: ConnectionPlace<Where>,
+    daemon: Host & Pick<ConnectionHost, 'memoryOf'>,
+  ) {
     const { clock, files, random, factoryId } = daemon;
     this.pin = new ClusterPin(clusterName(config, configDir), daemon);
-    const access = new Access(accessSource(config, configDir), { clock, files }, (found) => {
-      this.pin.confirm(found);
-    });
+    const access = new Access(accessSource(config, configDir), { clock, files }, (found) =>
+      this.pin.confirm(found),
+    );
     this.pacer = new Pacer(rateOf(usualRate), clock, random);
     // Audit logs show which factory asked.
     const userAgent = `thresher/${factoryId}`;

@@ -28,7 +28,7 @@ export class K8sMonitor implements Monitor {
     const { namespace, context, silence } = this.#parts;
     const { clock, random } = context;
     // Its workers are followed there: from now on this is its cluster.
-    namespace.pin.keep();
+    await namespace.pin.keep();
     const follower = new Follower(this.#parts, this.logs, sink, signal);
     const common = {
       client: namespace.client,

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { Access } from '../../../src/clients/kubernetes/access.ts';
+import { inFiles } from '../../../src/daemon/source-memory.ts';
 import type { Context } from '../../../src/plugins/contracts/index.ts';
 import { ClusterPin, type ClusterIdentity } from '../../../src/plugins/kubernetes/cluster-pin.ts';
 import { kubeconfig, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
@@ -19,20 +20,22 @@ const other = { server: 'https://10.0.0.2:6443', ca: 'b' };
 const always = new AbortController().signal;
 
 /** What a pin says to these, one after the other. */
-function judged(pin: ClusterPin, ...found: ClusterIdentity[]): string[] {
-  return found.map((one) => {
-    try {
-      pin.confirm(one);
-      return 'the same';
-    } catch (error) {
-      return (error as { code: string }).code;
-    }
-  });
+async function judged(pin: ClusterPin, ...found: ClusterIdentity[]): Promise<string[]> {
+  const said: string[] = [];
+  for (const one of found)
+    said.push(
+      await pin.confirm(one).then(
+        () => 'the same',
+        (error: unknown) => (error as { code: string }).code,
+      ),
+    );
+  return said;
 }
 
 describe('the cluster that a kubeconfig names', () => {
   let stateDir: string;
-  const pin = (of = name) => new ClusterPin(of, { stateDir });
+  const pin = (of = name, directory = stateDir) =>
+    new ClusterPin(of, { stateDir: directory, memoryOf: inFiles(directory) });
   const files = () =>
     existsSync(join(stateDir, 'kubernetes')) ? readdirSync(join(stateDir, 'kubernetes')) : [];
 
@@ -40,96 +43,117 @@ describe('the cluster that a kubeconfig names', () => {
     stateDir = temporaryDirectory();
   });
 
-  it('is another one when its address and its certificate authority are others', () => {
-    expect(judged(pin(), first, other, first)).to.deep.equal([
+  it('is another one when its address and its certificate authority are others', async () => {
+    expect(await judged(pin(), first, other, first)).to.deep.equal([
       'the same',
       'kubernetes-other-cluster',
       'the same',
     ]);
   });
 
-  it('is the same with a new address, with a new certificate authority, and with one after the other', () => {
+  it('is the same with a new address, with a new certificate authority, and with one after the other', async () => {
     const moved = { ...first, server: other.server };
-    expect(judged(pin(), first, moved)).to.deep.equal(['the same', 'the same']);
-    expect(judged(pin(), first, { ...first, ca: other.ca })).to.deep.equal(['the same', 'the same']);
-    expect(judged(pin(), first, moved, other)).to.deep.equal(['the same', 'the same', 'the same']);
+    expect(await judged(pin(), first, moved)).to.deep.equal(['the same', 'the same']);
+    expect(await judged(pin(), first, { ...first, ca: other.ca })).to.deep.equal(['the same', 'the same']);
+    expect(await judged(pin(), first, moved, other)).to.deep.equal(['the same', 'the same', 'the same']);
   });
 
-  it('is another one behind another path of one address, whose authority is that of what stands before them', () => {
+  it('is another one behind another path of one address, whose authority is that of what stands before them', async () => {
     const [prod, test] = ['prod', 'test'].map((one) => ({ ...first, server: `https://r.site/k8s/${one}` }));
     if (prod === undefined || test === undefined) throw new Error('no cluster');
-    expect(judged(pin(), prod, test, { ...prod, server: 'https://new.site/k8s/prod' })).to.deep.equal([
+    expect(await judged(pin(), prod, test, { ...prod, server: 'https://new.site/k8s/prod' })).to.deep.equal([
       ...['the same', 'kubernetes-other-cluster', 'the same'],
     ]);
   });
 
-  it('is another one at another address where the authorities of the system are used: these say nothing', () => {
-    expect(judged(pin(), { ...first, ca: '' }, { ...other, ca: '' })).to.deep.equal([
+  it('is another one at another address where the authorities of the system are used: these say nothing', async () => {
+    expect(await judged(pin(), { ...first, ca: '' }, { ...other, ca: '' })).to.deep.equal([
       'the same',
       'kubernetes-other-cluster',
     ]);
   });
 
-  it('is remembered through a restart, and so is a change that was accepted', () => {
+  it('is remembered through a restart, and so is a change that was accepted', async () => {
     const before = pin();
-    before.keep();
-    judged(before, first, { ...first, ca: 'c' });
-    expect(judged(pin(), other)).to.deep.equal(['kubernetes-other-cluster']);
-    expect(judged(pin(), { server: other.server, ca: 'c' })).to.deep.equal(['the same']);
+    await before.keep();
+    await judged(before, first, { ...first, ca: 'c' });
+    expect(await judged(pin(), other)).to.deep.equal(['kubernetes-other-cluster']);
+    expect(await judged(pin(), { server: other.server, ca: 'c' })).to.deep.equal(['the same']);
   });
 
-  it('is remembered from when its workers are followed, also where it was asked before', () => {
+  it('is remembered from when its workers are followed, also where it was asked before', async () => {
     const before = pin();
-    judged(before, first);
+    await judged(before, first);
     expect(files()).to.deep.equal([]);
-    before.keep();
-    expect(judged(pin(), other)).to.deep.equal(['kubernetes-other-cluster']);
+    await before.keep();
+    expect(await judged(pin(), other)).to.deep.equal(['kubernetes-other-cluster']);
   });
 
-  it('is not remembered by who only looks', () => {
-    judged(pin(), first);
+  it('is not remembered by who only looks', async () => {
+    await judged(pin(), first);
     expect(files()).to.deep.equal([]);
     const kept = pin();
-    kept.keep();
-    judged(kept, first);
+    await kept.keep();
+    await judged(kept, first);
     // A command that finds another address accepts it, and leaves the file as the daemon had it.
-    judged(pin(), { ...first, server: 'https://10.0.0.9:6443' });
-    expect(judged(pin(), { server: 'https://10.0.0.9:6443', ca: 'z' })).to.deep.equal([
+    await judged(pin(), { ...first, server: 'https://10.0.0.9:6443' });
+    expect(await judged(pin(), { server: 'https://10.0.0.9:6443', ca: 'z' })).to.deep.equal([
       'kubernetes-other-cluster',
     ]);
-    expect(judged(pin(), { ...first, ca: 'z' })).to.deep.equal(['the same']);
+    expect(await judged(pin(), { ...first, ca: 'z' })).to.deep.equal(['the same']);
   });
 
-  it('is told with both addresses and the file that says what it was', () => {
+  it('is told with both addresses and the file that says what it was', async () => {
     const before = pin();
-    before.keep();
-    judged(before, first);
+    await before.keep();
+    await judged(before, first);
     const [file = ''] = files();
-    expect(() => {
-      pin().confirm(other);
-    }).to.throw(
+    const { message } = (await rejection(pin().confirm(other))) as Error;
+    expect(message).to.contain(
       `${name} was https://10.0.0.1:6443 and is now https://10.0.0.2:6443 with another certificate authority: another cluster, where its workers are not. Name the new one in a kubeconfig of its own; if it is the same after all, remove ${join(stateDir, 'kubernetes', file)} and restart`,
     );
   });
 
-  it('is that of its own kubeconfig and context alone', () => {
+  it('is that of its own kubeconfig and context alone', async () => {
     const [one, two] = [pin(), pin(`${name}#second`)];
-    one.keep();
-    two.keep();
-    expect([...judged(one, first), ...judged(two, other)]).to.deep.equal(['the same', 'the same']);
-    expect(judged(pin(`${name}#second`), other)).to.deep.equal(['the same']);
+    await one.keep();
+    await two.keep();
+    expect([...(await judged(one, first)), ...(await judged(two, other))]).to.deep.equal([
+      'the same',
+      'the same',
+    ]);
+    expect(await judged(pin(`${name}#second`), other)).to.deep.equal(['the same']);
   });
 
-  it('is no error where there is no state directory, or a file in it that is cut off', () => {
-    const nowhere = new ClusterPin(name, { stateDir: join(stateDir, 'none') });
-    nowhere.keep();
-    expect(judged(nowhere, first)).to.deep.equal(['the same']);
+  it('is no error where there is no state directory, or a file in it that is cut off', async () => {
+    const nowhere = pin(name, join(stateDir, 'none'));
+    await nowhere.keep();
+    expect(await judged(nowhere, first)).to.deep.equal(['the same']);
     expect(existsSync(join(stateDir, 'none'))).to.equal(false);
     const before = pin();
-    before.keep();
-    judged(before, first);
+    await before.keep();
+    await judged(before, first);
     writeFileSync(join(stateDir, 'kubernetes', files()[0] ?? ''), '{"server": "htt');
-    expect(judged(pin(), other)).to.deep.equal(['the same']);
+    expect(await judged(pin(), other)).to.deep.equal(['the same']);
+  });
+
+  it('hole 5: is remembered for the machine that takes over, and by no other name', async () => {
+    const texts = new Map<string, string>();
+    const memory = (kind: string) => ({
+      placeOf: (text: string) => `${kind} ${text} of the database`,
+      read: async (text: string) => texts.get(text),
+      write: async (text: string, content: string) => {
+        texts.set(text, content);
+      },
+    });
+    const on = (of = name) => new ClusterPin(of, { stateDir: temporaryDirectory(), memoryOf: memory });
+    const before = on();
+    await before.keep();
+    await judged(before, first);
+    const { message } = (await rejection(on().confirm(other))) as Error;
+    expect(message).to.contain('another cluster').and.to.contain('of the database and restart');
+    expect(await judged(on(), { ...other, ca: first.ca })).to.deep.equal(['the same']);
+    expect(await judged(on(`${name}#second`), other)).to.deep.equal(['the same']);
   });
 });
 
@@ -143,10 +167,8 @@ describe('a login whose kubeconfig is changed to another cluster', () => {
     const clock = new ManualClock();
     const directory = temporaryDirectory();
     const file = writeKubeconfig(kubeconfig(cluster(first.server, 'a')), directory);
-    const pin = new ClusterPin(name, { stateDir: directory });
-    const access = new Access({ kind: 'file', file }, { clock, files }, (found) => {
-      pin.confirm(found);
-    });
+    const pin = new ClusterPin(name, { stateDir: directory, memoryOf: inFiles(directory) });
+    const access = new Access({ kind: 'file', file }, { clock, files }, (found) => pin.confirm(found));
     const server = async () => (await access.current(always)).access.server;
     expect(await server()).to.equal(first.server);
     renameSync(file, `${file}.old`);

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
 import { Pacer } from '../../../src/clients/kubernetes/pacer.ts';
 import { type Decision, lastWarnings, tell } from '../../../src/plugins/kubernetes/events.ts';
+import { inFiles } from '../../../src/daemon/source-memory.ts';
 import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
 import { K8sNamespace } from '../../../src/plugins/kubernetes/namespace.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -19,7 +20,7 @@ const { signal } = new AbortController();
 const decision: Decision = { job: { name: 'factory-1', uid: 'a' }, reason: 'Killed', message: 'ended' };
 
 function namespaceWith(client: KubernetesClient, clock: Clock): K8sNamespace {
-  const pin = new ClusterPin('test', { stateDir: '/nonexistent' });
+  const pin = new ClusterPin('test', { stateDir: '/nonexistent', memoryOf: inFiles('/nonexistent') });
   return new K8sNamespace({ client, pin }, 'grid', { factoryId: 'factory', clock });
 }
 

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import type { KubernetesClient } from '../../../src/clients/kubernetes/client.ts';
 import { KubernetesError } from '../../../src/clients/kubernetes/errors.ts';
 import type { KubernetesObject } from '../../../src/clients/kubernetes/objects.ts';
+import { inFiles } from '../../../src/daemon/source-memory.ts';
 import { ClusterPin } from '../../../src/plugins/kubernetes/cluster-pin.ts';
 import { K8sNamespace } from '../../../src/plugins/kubernetes/namespace.ts';
 import { ProxySecrets } from '../../../src/plugins/kubernetes/proxy-secrets.ts';
@@ -59,7 +60,7 @@ describe('the Secret of a proxy that is swept while somebody wants it again', ()
         there.delete(path.split('/').at(-1) ?? '');
       },
     };
-    const pin = new ClusterPin('test', { stateDir: '/nonexistent' });
+    const pin = new ClusterPin('test', { stateDir: '/nonexistent', memoryOf: inFiles('/nonexistent') });
     const cluster = { client: client as unknown as KubernetesClient, pin };
     const namespace = new K8sNamespace(cluster, 'grid', { factoryId: 'factory', clock });
     secrets = new ProxySecrets(namespace, { clock, files });
