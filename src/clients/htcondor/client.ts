@@ -6,7 +6,7 @@ import { classAdName, type JobId, jobIdText } from './classad.ts';
 import { HTCondorError } from './errors.ts';
 import { type Ad, JsonObjects } from './json-objects.ts';
 import { Rows } from './rows.ts';
-import { CondorTools, Kept, type Tool, type ToolsOptions } from './tools.ts';
+import { CondorTools, Kept, type ScheddPlace, type Tool, type ToolsOptions } from './tools.ts';
 
 /** ms. Transfers take as long as their files are big. */
 const timeLimits = { ping: 30_000, ask: 60_000, change: 120_000, transfer: 600_000 } as const;
@@ -37,6 +37,16 @@ export interface MachineSizes {
   readonly memory: number;
 }
 
+/** What a schedd says of its queue. */
+export interface QueueOfSchedd {
+  /** When the queue was made, s. */
+  readonly birth: number;
+  /** When the schedd was started, s. */
+  readonly started: number;
+  /** What the schedd calls itself (`SCHEDD_NAME`), by whichever name it was asked. */
+  readonly name: string;
+}
+
 /** What no machine has, though its own word says so. */
 const mostOfMachine = 1e9;
 
@@ -51,13 +61,19 @@ const commands = { remove: 'condor_rm', hold: 'condor_hold', release: 'condor_re
 export class HTCondorClient {
   readonly #tools: CondorTools;
   readonly #limits: Record<keyof typeof timeLimits, number>;
-  readonly #name: string;
+  /** The local one has none. */
+  #name: string;
 
   constructor(options: ClientOptions) {
-    // The local one has no name.
     this.#name = options.place.name ?? '';
     this.#tools = new CondorTools(options);
     this.#limits = { ...timeLimits, ...options.timeLimits };
+  }
+
+  /** From now on the schedd is called by this name. */
+  callAt(place: Pick<ScheddPlace, 'name' | 'pool'>): void {
+    this.#name = place.name ?? '';
+    this.#tools.callAt(place);
   }
 
   /**
@@ -126,17 +142,15 @@ export class HTCondorClient {
     return userOfPing(stdout);
   }
 
-  /**
-   * When the queue of the schedd was made, and when the schedd was started, s: it is asked itself, since the collector has what it said last.
-   * Its queue is another one where its spool is.
-   */
-  async jobQueue(signal: AbortSignal): Promise<{ readonly birth: number; readonly started: number }> {
-    const attributes = ['JobQueueBirthdate', 'DaemonStartTime'];
+  /** The schedd is asked itself, since the collector has what it said last. Its queue is another one where its spool is. */
+  async jobQueue(signal: AbortSignal): Promise<QueueOfSchedd> {
+    const attributes = ['JobQueueBirthdate', 'DaemonStartTime', 'Name'];
     const args = ['-schedd', '-direct', this.#name, '-json', ...projection(attributes)];
     const tool = { command: 'condor_status', args, changes: false, timeLimit: this.#limits.ping } as const;
     const [ad] = await this.#ads((one) => one, { ...tool, target: 'named-schedd' }, signal);
-    const { JobQueueBirthdate: birth, DaemonStartTime: started } = ad ?? {};
-    if (typeof birth === 'number' && typeof started === 'number') return { birth, started };
+    const { JobQueueBirthdate: birth, DaemonStartTime: started, Name: name } = ad ?? {};
+    if (typeof birth === 'number' && typeof started === 'number' && typeof name === 'string')
+      return { birth, started, name };
     throw this.#unreadable(tool, 'no JobQueueBirthdate');
   }
 

@@ -101,13 +101,13 @@ export interface Tool {
 }
 
 /** "schedd a@b of pool c" */
-function placeText({ name, pool }: ScheddPlace): string {
+function placeText({ name, pool }: Pick<ScheddPlace, 'name' | 'pool'>): string {
   const schedd = name === undefined ? 'the local schedd' : `schedd ${name}`;
   return pool === undefined ? schedd : `${schedd} of pool ${pool}`;
 }
 
 /** "pool c", for a command that asks the collector. */
-function poolText({ pool }: ScheddPlace): string {
+function poolText({ pool }: Pick<ScheddPlace, 'pool'>): string {
   return pool === undefined ? 'the pool of this machine' : `pool ${pool}`;
 }
 
@@ -183,7 +183,8 @@ const withCategories = 'D_CAT';
 
 /** Runs the commands of HTCondor for one schedd, so many at once. */
 export class CondorTools {
-  readonly #place: ScheddPlace;
+  #place: Pick<ScheddPlace, 'name' | 'pool'>;
+  readonly #toolDirectory: string | undefined;
   readonly #clock: Clock;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #turns: Turns;
@@ -191,6 +192,7 @@ export class CondorTools {
 
   constructor({ place, clock, environment, atOnce = 4, onDebug }: ToolsOptions) {
     this.#place = place;
+    this.#toolDirectory = place.toolDirectory;
     this.#clock = clock;
     this.#turns = new Turns(atOnce);
     const { configFile, tokenDirectory, proxyFile } = place;
@@ -206,6 +208,11 @@ export class CondorTools {
       ...(tokenDirectory !== undefined && { _CONDOR_SEC_TOKEN_DIRECTORY: tokenDirectory }),
       ...(proxyFile !== undefined && { X509_USER_PROXY: proxyFile }),
     };
+  }
+
+  /** From now on commands call this schedd, with the same identity. Those that run go on with the one that they began with. */
+  callAt(place: Pick<ScheddPlace, 'name' | 'pool'>): void {
+    this.#place = place;
   }
 
   /**
@@ -283,7 +290,8 @@ export class CondorTools {
   }
 
   #started(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
-    const { name, pool, toolDirectory } = this.#place;
+    const { name, pool } = this.#place;
+    const toolDirectory = this.#toolDirectory;
     const most = tool.onOutput === undefined ? longestAnswer : longestStream;
     const { command, args, outputLimit = most, environment, target = 'schedd', ...more } = tool;
     const place = [

@@ -47,9 +47,9 @@ export const htcondorWorkerErrors = {
   },
   'htcondor-other-queue': {
     meaning:
-      'The schedd has another job queue than the one in which thresher has its jobs: its spool is not mounted, or was lost, or another schedd has its name. Its jobs may run on, so thresher concludes of none that it is not there, and submits nothing.',
+      'The schedd has another job queue than the one in which thresher has its jobs: its spool is not mounted, or was lost, or another schedd answers to its name, as that of a machine that took the factory over. Or it answers to another name alone. Its jobs may run on, so thresher concludes of none that it is not there, and submits nothing.',
     remedy:
-      'Mount the spool again and restart the schedd. If the queue is gone for good, remove the file that the message names: workers whose jobs the schedd does not have then count as lost.',
+      'Mount the spool again and restart the schedd. If another schedd has the jobs, name that one in `condorSchedd`. If the queue is gone for good, remove what the message names: workers whose jobs the schedd does not have then count as lost.',
   },
   'htcondor-held-limit': {
     meaning: '`maxHeldJobs` of the jobs of the queue are held.',

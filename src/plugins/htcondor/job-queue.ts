@@ -1,58 +1,84 @@
-import { dirname } from 'node:path';
-import type { HTCondorClient } from '../../clients/htcondor/client.ts';
+import { classAdString } from '../../clients/htcondor/classad.ts';
+import type { HTCondorClient, QueueOfSchedd } from '../../clients/htcondor/client.ts';
 import { HTCondorError, isHTCondorError } from '../../clients/htcondor/errors.ts';
 import { type Clock, isoTime } from '../../util/clock.ts';
-import { ensureDirectory, hasCode, writeFileAtomically } from '../../util/files.ts';
 import { isObject } from '../../util/json.ts';
-import { readPlainFile } from '../../util/plain-file.ts';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Log } from '../contracts/context.ts';
+import type { SourceMemory } from '../contracts/source.ts';
+import { type Schedd, submissionHostOf } from './place/schedds.ts';
 
-/** How soon a schedd is asked again that has never said when its queue was made, and a disk is tried again that took no file, ms. */
+/** How soon a schedd is asked again that has never said when its queue was made, and a place is tried again that took no text, ms. */
 const tryAgain = 60_000;
-/** bytes */
-const longestFile = 4096;
+
+type Place = Pick<Schedd, 'name' | 'pool'>;
 
 export interface JobQueueParts {
-  readonly client: Pick<HTCondorClient, 'jobQueue'>;
+  readonly client: Pick<HTCondorClient, 'jobQueue' | 'callAt'>;
+  /** Another client, with the same identity, for a schedd of another name. */
+  readonly clientAt: (place: Place) => Pick<HTCondorClient, 'jobQueue' | 'queue'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly submissionHost: string;
-  /** In the state directory: when the queue was made that has the jobs of thresher. */
-  readonly file: string;
+  /** As the settings name the schedd. */
+  readonly place: Place;
+  /** Constraint that our jobs fulfil. */
+  readonly mine: string;
+  /** Here stands which queue has the jobs of thresher. */
+  readonly memory: SourceMemory;
+  /** Names of all schedds that answered this daemon by them: those of one daemon share it. */
+  readonly names: Map<string, NamedQueue>;
 }
 
-interface Said {
-  /** When the queue was made that has the jobs of thresher, s. */
-  readonly kept: number;
-  /** When the one was made that it has now, s. */
+/** A schedd by a name of the settings to which it answered, and the queue that it said to have. */
+export interface NamedQueue {
+  readonly place: Place;
+  /** s */
   readonly birth: number;
-  /** When it was started, s. */
-  readonly started: number;
+}
+
+/** The queue that has the jobs of thresher. */
+interface Kept {
+  /** When it was made, s. */
+  readonly birth: number;
+  /** What the schedd called itself. Not known by earlier versions of thresher. */
+  readonly name?: string;
+}
+
+interface Said extends QueueOfSchedd {
+  readonly kept: Kept;
   /** Nothing was kept before the question. */
   readonly isFirst: boolean;
 }
 
 /**
  * Whether a schedd has the queue that it had. One whose spool is not mounted makes an empty queue, and says of every job that there is none,
- * while all of them may run on, and are back with the spool. It also says when its queue was made (`JobQueueBirthdate`), and thresher writes
- * down what it said first.
+ * while all of them may run on, and are back with the spool; so does the schedd of another machine that has taken over. It also says when its
+ * queue was made (`JobQueueBirthdate`), and thresher keeps what it said first beside its rows.
+ *
+ * A schedd that answers no more to the name that it had in the settings is called by another one of them, where it has the same queue: its jobs
+ * are followed and ended as before, and it gets no more of them by the old name.
  */
 export class JobQueue {
   readonly #parts: JobQueueParts;
+  readonly #submissionHost: string;
+  readonly #text: string;
   /** When the schedd was started, as it said last, s. */
   #started: number | undefined;
-  /** The queue that the disk did not take, s, and when it is tried again, monotonic ms. */
-  #unkept: { readonly birth: number; readonly again: number } | undefined;
-  /** Over once no birth is being written: they are, one after another. */
+  /** The queue that could not be kept, and when that is tried again, monotonic ms. */
+  #unkept: { readonly queue: Kept; readonly again: number } | undefined;
+  /** Over once nothing is being written: one text is, after another. */
   #keeping: Promise<unknown> = Promise.resolve();
   /** When the schedd gave no answer, though nothing is known of it, monotonic ms. */
   #failedAt: number | undefined;
   /** Another queue that it has now, s. */
   #other: number | undefined;
+  /** The other name by which it is called. */
+  #calledAs: string | undefined;
 
   constructor(parts: JobQueueParts) {
     this.#parts = parts;
+    this.#submissionHost = submissionHostOf(parts.place);
+    this.#text = `${encodeURIComponent(this.#submissionHost)}.json`;
   }
 
   /** Whether it had another queue when it was asked last. */
@@ -81,27 +107,82 @@ export class JobQueue {
   async require(before: number | undefined, signal: AbortSignal): Promise<void> {
     const said = await this.#same(signal);
     if (said === undefined || before === said.started || (before === undefined && said.isFirst)) return;
-    const { submissionHost } = this.#parts;
-    const message = `${submissionHost} was started again while it was asked, or may have been: it has to be asked again`;
+    const message = `${this.#submissionHost} was started again while it was asked, or may have been: it has to be asked again`;
     throw new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
   }
 
   /**
    * To be asked before the schedd is given a job.
-   * @throws ThresherError `htcondor-other-queue`; HTCondorError where the schedd does not say it
+   * @throws ThresherError `htcondor-other-queue`, also where it is called by another name and does not answer to its own; HTCondorError where the
+   *   schedd does not say it
    */
   async requireNow(signal: AbortSignal): Promise<void> {
+    if (this.#calledAs !== undefined) await this.#callByOwnName(signal);
     await this.#same(signal);
+  }
+
+  /**
+   * To be called after a look that failed: where another name of the settings leads to the same queue now, the schedd is called by that one.
+   * Whether a schedd that calls itself otherwise has the same queue, its jobs say: by `GlobalJobId` each names the schedd that took it.
+   */
+  async callOtherwise(signal: AbortSignal): Promise<void> {
+    const { names, client, clientAt, log } = this.#parts;
+    const kept = await this.#kept();
+    if (kept?.name === undefined) return;
+    const now = this.#calledAs ?? this.#submissionHost;
+    for (const [host, { place, birth }] of names) {
+      if (host === now || birth !== kept.birth || signal.aborted) continue;
+      try {
+        const other = clientAt(place);
+        const said = await other.jobQueue(signal);
+        if (said.birth !== kept.birth) continue;
+        if (said.name !== kept.name && !(await this.#hasJobsOf(kept.name, other, signal))) continue;
+      } catch {
+        // It does not answer by this one, either, which its own connection says.
+        continue;
+      }
+      client.callAt(place);
+      this.#calledAs = host === this.#submissionHost ? undefined : host;
+      [this.#started, this.#other] = [undefined, undefined];
+      const facts = { submissionHost: this.#submissionHost, name: host };
+      log.warn('the schedd is called by another of its names', facts);
+      return;
+    }
+  }
+
+  /** @throws ThresherError `htcondor-other-queue` */
+  async #callByOwnName(signal: AbortSignal): Promise<void> {
+    const { client, clientAt, place } = this.#parts;
+    const kept = await this.#kept();
+    const said = await clientAt(place)
+      .jobQueue(signal)
+      .catch(() => undefined);
+    if (said === undefined || said.birth !== kept?.birth) {
+      const message = `${this.#submissionHost} does not answer to this name, or has another job queue: its jobs are followed and ended by its name ${this.#calledAs ?? ''}, and no more are submitted. Give the schedd this name in the queues, too`;
+      throw new ThresherError('htcondor-other-queue', message);
+    }
+    client.callAt(place);
+    [this.#calledAs, this.#started] = [undefined, said.started];
+  }
+
+  async #hasJobsOf(
+    name: string,
+    client: Pick<HTCondorClient, 'queue'>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const isOfName = `substr(GlobalJobId, 0, ${name.length + 1}) =?= ${classAdString(`${name}#`)}`;
+    const jobs = await client.queue(`${this.#parts.mine} && ${isOfName}`, ['ClusterId', 'ProcId'], signal);
+    return jobs.length > 0;
   }
 
   /** @returns undefined as `#ask` does */
   async #same(signal: AbortSignal): Promise<Said | undefined> {
-    const { submissionHost, file } = this.#parts;
     const said = await this.#ask(signal);
     if (said === undefined) return undefined;
-    const { kept, birth } = said;
-    if (kept !== birth) {
-      const message = `the job queue of ${submissionHost} was made at ${dateOf(birth)}, and is not the one of ${dateOf(kept)} that has the jobs of thresher: these may run, so nothing is concluded. Mount the spool of the schedd again and restart it; if that queue is gone for good, remove ${file}`;
+    const { kept, birth, name } = said;
+    if (kept.birth !== birth) {
+      const was = kept.name === undefined ? '' : ` of ${kept.name}`;
+      const message = `the job queue of ${this.#submissionHost} (${name}) was made at ${dateOf(birth)}, and is not the one${was} of ${dateOf(kept.birth)} that has the jobs of thresher: these may run, so nothing is concluded. Mount the spool of the schedd again and restart it; if another schedd has that queue, name that one in condorSchedd; if that queue is gone for good, remove ${this.#place}`;
       this.#tell(birth, message);
       throw new ThresherError('htcondor-other-queue', message);
     }
@@ -111,22 +192,25 @@ export class JobQueue {
 
   /** @returns undefined where the schedd has never said it, and does not now */
   async #ask(signal: AbortSignal): Promise<Said | undefined> {
-    const { client, clock } = this.#parts;
+    const { client, clock, log, names, place } = this.#parts;
     const kept = await this.#kept();
     const failedAt = this.#failedAt ?? -Infinity;
     if (kept === undefined && failedAt + tryAgain > clock.monotonic()) return undefined;
     try {
-      const { birth, started } = await client.jobQueue(signal);
-      this.#started = started;
-      if (kept !== undefined && this.#unkept === undefined) return { kept, birth, started, isFirst: false };
-      const keeping = this.#keeping.then(() => this.#keep(kept ?? birth));
+      const said = await client.jobQueue(signal);
+      this.#started = said.started;
+      if (this.#calledAs === undefined) names.set(this.#submissionHost, { place, birth: said.birth });
+      const isKept = kept !== undefined && (kept.birth !== said.birth || kept.name === said.name);
+      if (isKept && this.#unkept === undefined) return { ...said, kept, isFirst: false };
+      const keeping = this.#keeping.then(() => this.#keep(said));
       this.#keeping = keeping.catch(() => undefined);
-      return { kept: await keeping, birth, started, isFirst: kept === undefined };
+      return { ...said, kept: await keeping, isFirst: kept === undefined };
     } catch (error) {
       if (kept !== undefined || signal.aborted || !isHTCondorError(error)) throw error;
-      const { log, submissionHost } = this.#parts;
-      if (this.#failedAt === undefined)
-        log.warn('the schedd does not say which job queue it has', { submissionHost, ...toReason(error) });
+      if (this.#failedAt === undefined) {
+        const facts = { submissionHost: this.#submissionHost, ...toReason(error) };
+        log.warn('the schedd does not say which job queue it has', facts);
+      }
       this.#failedAt = clock.monotonic();
       return undefined;
     }
@@ -138,27 +222,43 @@ export class JobQueue {
     this.#other = birth;
   }
 
-  async #kept(): Promise<number | undefined> {
-    return (await readKept(this.#parts.file)) ?? this.#unkept?.birth;
+  /** For messages. */
+  get #place(): string {
+    return this.#parts.memory.placeOf(this.#text);
+  }
+
+  /** @throws ThresherError `htcondor-other-queue` where it cannot be read, or what the database says */
+  async #kept(): Promise<Kept | undefined> {
+    try {
+      const text = await this.#parts.memory.read(this.#text);
+      return text === undefined ? this.#unkept?.queue : keptOf(JSON.parse(text));
+    } catch (error) {
+      if (error instanceof ThresherError) throw error;
+      const message = `${this.#place} cannot be read (${messageOf(error)}), so it is not known whether the schedd has the queue with the jobs of thresher. If condor_q shows them, remove it`;
+      throw new ThresherError('htcondor-other-queue', message);
+    }
   }
 
   /**
-   * What is not on the disk is known all the same, and is written later.
+   * What could not be written is known all the same, and is written later.
    * @returns what is kept: another question may have been answered first
    */
-  async #keep(said: number): Promise<number> {
-    const { file, log, clock } = this.#parts;
-    const birth = (await this.#kept()) ?? said;
-    if ((this.#unkept?.again ?? -Infinity) > clock.monotonic()) return birth;
+  async #keep({ birth, name }: QueueOfSchedd): Promise<Kept> {
+    const { log, clock, memory } = this.#parts;
+    const before = await this.#kept();
+    const queue = before === undefined || before.birth === birth ? { birth, name } : before;
+    if ((this.#unkept?.again ?? -Infinity) > clock.monotonic()) return queue;
     try {
-      await ensureDirectory(dirname(file));
-      await writeFileAtomically(file, `${JSON.stringify({ jobQueueBirthdate: birth })}\n`);
+      await memory.write(
+        this.#text,
+        `${JSON.stringify({ jobQueueBirthdate: queue.birth, name: queue.name })}\n`,
+      );
       this.#unkept = undefined;
     } catch (error) {
-      log.warn('which job queue a schedd has is not kept', { file, ...toReason(error) });
-      this.#unkept = { birth, again: clock.monotonic() + tryAgain };
+      log.warn('which job queue a schedd has is not kept', { place: this.#place, ...toReason(error) });
+      this.#unkept = { queue, again: clock.monotonic() + tryAgain };
     }
-    return birth;
+    return queue;
   }
 }
 
@@ -166,17 +266,10 @@ function dateOf(seconds: number): string {
   return isoTime(seconds * 1000);
 }
 
-/** @throws ThresherError `htcondor-other-queue` where it cannot be read */
-async function readKept(file: string): Promise<number | undefined> {
-  try {
-    const { bytes } = await readPlainFile(file, { largest: longestFile, links: 'refuse' });
-    const read: unknown = JSON.parse(bytes.toString('utf8'));
-    const birth = isObject(read) ? read['jobQueueBirthdate'] : undefined;
-    if (typeof birth !== 'number') throw new TypeError('it is of another form');
-    return birth;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
-    const message = `${file} cannot be read (${messageOf(error)}), so it is not known whether the schedd has the queue with the jobs of thresher. If condor_q shows them, remove the file`;
-    throw new ThresherError('htcondor-other-queue', message);
-  }
+/** @throws TypeError */
+function keptOf(read: unknown): Kept {
+  const { jobQueueBirthdate: birth, name } = isObject(read) ? read : {};
+  if (typeof birth !== 'number' || (name !== undefined && typeof name !== 'string'))
+    throw new TypeError('it is of another form');
+  return { birth, ...(name !== undefined && { name }) };
 }

@@ -133,7 +133,12 @@ export class HTCondorMonitor implements Monitor {
       } catch (error) {
         this.#ends.doubtOfOther();
         // Ends that were read wait for the queue to agree, so that they have to be read again after a restart.
-        if (!isOver(signal)) sink.trouble(toReason(error));
+        if (!isOver(signal)) {
+          sink.trouble(toReason(error));
+          await schedd.jobQueue.callOtherwise(signal).catch((why: unknown) => {
+            daemon.log.debug('another name of a schedd cannot be found', { ...toReason(why) });
+          });
+        }
         soon = true;
       }
       lookedAt = clock.monotonic();

@@ -12,7 +12,7 @@ import { KnownJobs } from './following/known-jobs.ts';
 import { type Job, marks } from './marks.ts';
 import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
 import { Removals } from './state/removals.ts';
-import { JobQueue } from './job-queue.ts';
+import { JobQueue, type NamedQueue } from './job-queue.ts';
 import { Owners } from './owners.ts';
 import { everywhere } from './where.ts';
 import { RefusedByRule } from './submitting/refused-by-rule.ts';
@@ -38,7 +38,7 @@ const isNoCopy = ['SubmitterGlobalJobId', 'RoutedFromJobId']
   .map((name) => `${name} =?= undefined`)
   .join(' && ');
 
-type ScheddHost = Pick<ConnectionHost, 'factoryId' | 'stateDir' | 'clock' | 'share' | 'log'>;
+type ScheddHost = Pick<ConnectionHost, 'factoryId' | 'stateDir' | 'clock' | 'share' | 'memoryOf' | 'log'>;
 
 /** State that the submitter, monitor and sweeper of all queues on one schedd share. */
 export class HTCondorSchedd {
@@ -76,9 +76,14 @@ export class HTCondorSchedd {
   /** By queue: how many of its jobs were held when the monitor last looked. */
   held: ReadonlyMap<string, number> = new Map();
 
-  constructor(schedd: Pick<Schedd, 'name' | 'pool'>, { factoryId, stateDir, clock, share, log }: ScheddHost) {
+  constructor(
+    schedd: Pick<Schedd, 'name' | 'pool'>,
+    { factoryId, stateDir, clock, share, memoryOf, log }: ScheddHost,
+  ) {
     const onDebug = debugLog(log);
-    this.client = new HTCondorClient({ place: schedd, clock, environment: process.env, onDebug });
+    const clientAt = (place: Pick<Schedd, 'name' | 'pool'>) =>
+      new HTCondorClient({ place, clock, environment: process.env, onDebug });
+    this.client = clientAt(schedd);
     this.submissionHost = submissionHostOf(schedd);
     this.removals = new Removals(this.submissionHost);
     this.factoryId = factoryId;
@@ -91,8 +96,16 @@ export class HTCondorSchedd {
     const { client, submissionHost, fresh } = this;
     const parts = { client, clock, log, submissionHost };
     this.owners = new Owners({ ...parts, fresh, file: join(directory, 'owners', `${name}.json`) });
-    const queueFile = join(directory, 'queues', `${encodeURIComponent(submissionHost)}.json`);
-    this.jobQueue = new JobQueue({ ...parts, file: queueFile });
+    this.jobQueue = new JobQueue({
+      client,
+      clientAt,
+      clock,
+      log,
+      place: schedd,
+      mine: this.mine,
+      memory: memoryOf('htcondor/queues'),
+      names: share(`${everywhere} names`, () => new Map<string, NamedQueue>()),
+    });
     this.bundles = new Bundles(join(directory, 'payloads', name));
     const lane = `${everywhere}${this.submissionHost}`;
     this.files = new FileLane({ clock, name: lane, atOnce: filesAtOnce, timeoutMs: fileTimeout });

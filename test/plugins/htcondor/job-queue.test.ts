@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
-import { JobQueue } from '../../../src/plugins/htcondor/job-queue.ts';
+import { inFiles } from '../../../src/daemon/source-memory.ts';
+import { JobQueue, type NamedQueue } from '../../../src/plugins/htcondor/job-queue.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -14,7 +15,7 @@ describe('hole 3: the job queue of a schedd', () => {
   let file: string;
   let clock: ManualClock;
   /** What the schedd says; undefined: nothing. */
-  let said: { birth: number; started: number } | undefined;
+  let said: { birth: number; started: number; name?: string } | undefined;
   let asked: number;
   /** Where set, an answer waits for this. */
   let held: (() => Promise<void>) | undefined;
@@ -29,7 +30,7 @@ describe('hole 3: the job queue of a schedd', () => {
   const code = async (before?: number) => (await why(before))?.code;
 
   beforeEach(() => {
-    file = join(temporaryDirectory(), 'queues', 'S.json');
+    file = join(temporaryDirectory(), 'queues', 'S%2CNone.json');
     clock = new ManualClock();
     held = undefined;
     [said, asked] = [{ birth: first, started: 1 }, 0];
@@ -38,16 +39,20 @@ describe('hole 3: the job queue of a schedd', () => {
       await held?.();
       if (said === undefined)
         throw new HTCondorError({ code: 'condor-timeout', message: 'no answer', maybeDone: false });
-      return said;
+      return { name: 'S', ...said };
     };
     log = recordingLog();
-    restart = () => new JobQueue({ client: { jobQueue }, clock, log, submissionHost: 'S', file });
+    const client = { jobQueue, callAt: () => undefined };
+    const clientAt = () => ({ jobQueue, queue: async () => [] });
+    const memory = inFiles(dirname(dirname(file)))('queues');
+    const parts = { client, clientAt, clock, log, place: { name: 'S' }, mine: 'true', memory };
+    restart = () => new JobQueue({ ...parts, names: new Map() });
     queue = restart();
   });
 
   it('is the one that it had, whenever the schedd or thresher were started', async () => {
     expect(await code()).to.equal(undefined);
-    expect(JSON.parse(readFileSync(file, 'utf8'))).to.deep.equal({ jobQueueBirthdate: first });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).to.deep.equal({ jobQueueBirthdate: first, name: 'S' });
     queue = restart();
     expect(await code()).to.equal(undefined);
   });
@@ -59,8 +64,8 @@ describe('hole 3: the job queue of a schedd', () => {
     queue = restart();
     const { message } = (await why()) ?? {};
     expect(message)
-      .to.contain('the job queue of S was made at 2023-11-15T22:13:20.000Z')
-      .and.to.contain('not the one of 2023-11-14T22:13:20.000Z')
+      .to.contain('the job queue of S,None (S) was made at 2023-11-15T22:13:20.000Z')
+      .and.to.contain('not the one of S of 2023-11-14T22:13:20.000Z')
       .and.to.contain(`remove ${file}`);
     said = { birth: first, started: 3 };
     queue = restart();
@@ -137,7 +142,7 @@ describe('hole 3: the job queue of a schedd', () => {
     rmSync(dirname(file));
     await clock.advance(60_001);
     expect(await code()).to.equal('htcondor-other-queue');
-    expect(JSON.parse(readFileSync(file, 'utf8'))).to.deep.equal({ jobQueueBirthdate: first });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).to.deep.equal({ jobQueueBirthdate: first, name: 'S' });
   });
 
   it('is not known while a schedd does not say it that has said it before', async () => {
@@ -164,11 +169,159 @@ describe('hole 3: the job queue of a schedd', () => {
 
   it('is not known by a damaged file', async () => {
     await code();
-    for (const text of ['', '{}', '{"jobQueueBirthdate":"1"}', '[1]']) {
+    for (const text of ['', '{}', '{"jobQueueBirthdate":"1"}', '[1]', '{"jobQueueBirthdate":1,"name":2}']) {
       writeFileSync(file, text);
       const error = await why();
       expect(error).to.have.property('code', 'htcondor-other-queue');
-      expect(error?.message).to.contain(`${file} cannot be read`).and.to.contain('remove the file');
+      expect(error?.message).to.contain(`${file} cannot be read`).and.to.contain('remove it');
     }
+  });
+});
+
+/** Names by which schedds can be called, and what answers to each. */
+class Net {
+  readonly answers = new Map<string, { birth: number; started: number; name: string }>();
+  /** By the name of a schedd: those that its jobs carry in `GlobalJobId`. */
+  readonly jobsOf = new Map<string, string[]>();
+  /** Texts that all machines see. */
+  readonly texts = new Map<string, string>();
+  readonly log = recordingLog();
+
+  clientAt({ name }: { readonly name?: string }) {
+    let called = name ?? 'LOCAL';
+    const answer = () => {
+      const said = this.answers.get(called);
+      if (said !== undefined) return said;
+      throw new HTCondorError({ code: 'condor-unreachable', message: 'no answer', maybeDone: false });
+    };
+    return {
+      jobQueue: async () => answer(),
+      queue: async (constraint: string) =>
+        (this.jobsOf.get(answer().name) ?? [])
+          .filter((of) => constraint === `mine && substr(GlobalJobId, 0, ${of.length + 1}) =?= "${of}#"`)
+          .map(() => ({})),
+      callAt: (place: { readonly name?: string }) => {
+        called = place.name ?? 'LOCAL';
+      },
+    };
+  }
+
+  /** A daemon that knows these names. */
+  daemon(...names: (string | undefined)[]): JobQueue[] {
+    const all = new Map<string, NamedQueue>();
+    const memory = {
+      placeOf: (name: string) => `${name} of the database`,
+      read: async (name: string) => this.texts.get(name),
+      write: async (name: string, text: string) => {
+        this.texts.set(name, text);
+      },
+    };
+    const { log } = this;
+    return names.map((name) => {
+      const place = name === undefined ? {} : { name };
+      const clientAt = (other: { readonly name?: string }) => this.clientAt(other);
+      const parts = { client: this.clientAt(place), clientAt, clock: new ManualClock(), log, memory };
+      return new JobQueue({ ...parts, place, mine: 'mine', names: all });
+    });
+  }
+}
+
+const codeOf = (asking: Promise<unknown>) =>
+  asking.then(
+    () => 'the same',
+    (error: unknown) => (error as { readonly code: string }).code,
+  );
+/** What a look does. */
+async function look(queue: JobQueue | undefined): Promise<string> {
+  if (queue === undefined) throw new Error('there is no such daemon');
+  const code = await codeOf(queue.started(signal).then((before) => queue.require(before, signal)));
+  if (code !== 'the same') await queue.callOtherwise(signal);
+  return code;
+}
+
+describe('hole 5: the job queue of a schedd that another machine asks, or that has another name', () => {
+  const [here, there] = [
+    { birth: first, started: 1, name: 'schedd@a' },
+    { birth: second, started: 1, name: 'schedd@b' },
+  ];
+  const renamed = { ...here, name: 'new@a' };
+  let net: Net;
+
+  beforeEach(() => {
+    net = new Net();
+  });
+
+  it('is not the own one of the machine that takes over, and is followed there by its name', async () => {
+    net.answers.set('LOCAL', here);
+    const [ours] = net.daemon(undefined);
+    expect(await look(ours)).to.equal('the same');
+    net.answers.set('LOCAL', there);
+    const [next] = net.daemon(undefined);
+    for (let n = 0; n < 2; n++) expect(await look(next)).to.equal('htcondor-other-queue');
+    expect(await codeOf(next?.requireNow(signal) ?? Promise.resolve())).to.equal('htcondor-other-queue');
+    net.answers.set('schedd@a', here);
+    const [local, named] = net.daemon(undefined, 'schedd@a');
+    expect([await look(named), await look(local), await look(local)]).to.deep.equal([
+      'the same',
+      'htcondor-other-queue',
+      'the same',
+    ]);
+    expect(await codeOf(local?.requireNow(signal) ?? Promise.resolve())).to.equal('htcondor-other-queue');
+    expect(await look(local), 'what is there is followed all the same').to.equal('the same');
+    const text = JSON.stringify({ jobQueueBirthdate: first, name: 'schedd@a' });
+    expect([...net.texts.values()]).to.deep.equal([`${text}\n`, `${text}\n`]);
+  });
+
+  for (const restarts of [false, true])
+    it(`is reached by another name of the settings where the old one is gone${restarts ? ', also after a restart' : ''}`, async () => {
+      net.answers.set('old', here);
+      net.answers.set('new', here);
+      let [old, other] = net.daemon('old', 'new');
+      expect([await look(old), await look(other)]).to.deep.equal(['the same', 'the same']);
+      net.answers.delete('old');
+      if (restarts) [old, other] = net.daemon('old', 'new');
+      expect([await look(old), await look(other)]).to.deep.equal(['condor-unreachable', 'the same']);
+      await old?.callOtherwise(signal);
+      for (let n = 0; n < 2; n++) expect(await look(old)).to.equal('the same');
+      expect(net.log.lines.map(({ message }) => message)).to.deep.equal([
+        'the schedd is called by another of its names',
+      ]);
+      expect(await codeOf(old?.requireNow(signal) ?? Promise.resolve())).to.equal('htcondor-other-queue');
+      net.answers.set('old', here);
+      expect(await codeOf(old?.requireNow(signal) ?? Promise.resolve())).to.equal('the same');
+      net.answers.delete('new');
+      expect(await look(old), 'it is called by its own name again').to.equal('the same');
+    });
+
+  it('is that of a schedd that calls itself otherwise where this has its jobs, and not by the time of its making alone', async () => {
+    net.answers.set('old', here);
+    const [before] = net.daemon('old');
+    await look(before);
+    net.answers.delete('old');
+    net.answers.set('new', renamed);
+    const [old, other] = net.daemon('old', 'new');
+    expect(await look(other)).to.equal('the same');
+    for (let n = 0; n < 2; n++) expect(await look(old)).to.equal('condor-unreachable');
+    net.jobsOf.set('new@a', ['schedd@ab']);
+    for (let n = 0; n < 2; n++) expect(await look(old)).to.equal('condor-unreachable');
+    net.jobsOf.set('new@a', ['new@a', 'schedd@a']);
+    expect([await look(old), await look(old)]).to.deep.equal(['condor-unreachable', 'the same']);
+  });
+
+  it('is called by no other name while all are silent, and its own counts once it answers', async () => {
+    net.answers.set('old', here);
+    net.answers.set('new', here);
+    const [old, other] = net.daemon('old', 'new');
+    await look(old);
+    await look(other);
+    net.answers.clear();
+    for (const queue of [old, other, old]) expect(await look(queue)).to.equal('condor-unreachable');
+    net.answers.set('new', here);
+    expect([await look(other), await look(old), await look(old)]).to.deep.equal([
+      'the same',
+      'condor-unreachable',
+      'the same',
+    ]);
+    expect(await codeOf(other?.requireNow(signal) ?? Promise.resolve())).to.equal('the same');
   });
 });

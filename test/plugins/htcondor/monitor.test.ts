@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import type { ObservationSink } from '../../../src/plugins/contracts/monitor.ts';
 import { identityText, jobOf, marks } from '../../../src/plugins/htcondor/marks.ts';
 import { HTCondorConnection } from '../../../src/plugins/htcondor/connection.ts';
+import { inFiles } from '../../../src/daemon/source-memory.ts';
 import { HTCondorMonitor } from '../../../src/plugins/htcondor/monitor.ts';
 import { CeTally } from '../../../src/plugins/htcondor/place/ce-tally.ts';
 import { HTCondorMonitorConfig } from '../../../src/plugins/htcondor/schema.ts';
@@ -67,7 +68,11 @@ describe('the monitor of HTCondor', () => {
     const away = () => new HTCondorError({ code: 'condor-unreachable', message: 'away', maybeDone: false });
     directory = temporaryDirectory();
     const context = { ...pluginContext({ clock, log, stateDir: directory }) };
-    const host = { ...context, share: <T>(_: string, make: () => T) => make() };
+    const host = {
+      ...context,
+      share: <T>(_: string, make: () => T) => make(),
+      memoryOf: inFiles(context.stateDir),
+    };
     schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
     const client = {
       queueAs: async (read: (ad: object) => unknown, constraint: string) => {
@@ -86,7 +91,7 @@ describe('the monitor of HTCondor', () => {
       },
       whoAmI: async () => 'pilot@pool.test',
       jobQueue: async () => {
-        if (birth > 0) return { birth, started: 1 };
+        if (birth > 0) return { birth, started: 1, name: 'S' };
         throw new HTCondorError({ code: 'condor-timeout', message: 'no answer', maybeDone: false });
       },
       act: async (what: string, constraint: string, reason: string) => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { inFiles } from '../../../src/daemon/source-memory.ts';
 import type { Found } from '../../../src/plugins/contracts/index.ts';
 import { HTCondorMonitor } from '../../../src/plugins/htcondor/monitor.ts';
 import { HTCondorSchedd } from '../../../src/plugins/htcondor/schedd.ts';
@@ -55,7 +56,11 @@ class Site {
   constructor() {
     const { clock } = this;
     const context = pluginContext({ clock, log: recordingLog(), stateDir: temporaryDirectory() });
-    const host = { ...context, share: <T>(_: string, make: () => T) => make() };
+    const host = {
+      ...context,
+      share: <T>(_: string, make: () => T) => make(),
+      memoryOf: inFiles(context.stateDir),
+    };
     this.schedd = new HTCondorSchedd({ name: 'S', pool: undefined } as never, host);
     Object.assign(this.schedd.client, {
       queueAs: async (read: (ad: object) => unknown) => this.queue.map(read),
@@ -63,7 +68,7 @@ class Site {
       historyAs: async (read: (ad: object) => unknown) => this.history.map(read),
       evaluated: async () => [],
       whoAmI: async () => 'pilot@pool.test',
-      jobQueue: async () => ({ birth: this.birth, started: this.started }),
+      jobQueue: async () => ({ birth: this.birth, started: this.started, name: 'S' }),
       act: async (_: string, constraint: string) => {
         this.acted.push(constraint);
         this.onAct();
