@@ -60,10 +60,19 @@ export function tooLarge(asked: Asked, most: string, sent: boolean): KubernetesE
   return new KubernetesError({ code: 'kubernetes-too-large', message, maybeDone: sent }, { ...asked });
 }
 
+/** `cause` among the facts. */
+const silence = 'silence';
+
 /** The failure of a stream on which nothing came for so many ms. */
 export function silent(asked: Asked, ms: number): KubernetesError {
   const message = `${asked.server} has been silent for ${ms / 1000} s on ${asked.path}: the connection is dead`;
-  return new KubernetesError({ code: 'kubernetes-unreachable', message, maybeDone: true }, { ...asked });
+  const facts = { ...asked, cause: silence };
+  return new KubernetesError({ code: 'kubernetes-unreachable', message, maybeDone: true }, facts);
+}
+
+/** Whether nothing came on a stream for too long, and nothing else is known to be wrong. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof KubernetesError && error.facts['cause'] === silence;
 }
 
 /** The failure of a request that its caller no longer wants. */

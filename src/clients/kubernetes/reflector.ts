@@ -1,6 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
 import { ThresherError, toReason } from '../../worker/errors.ts';
 import type { KubernetesClient, Selection } from './client.ts';
+import { isSilence } from './connection-failures.ts';
 import { isKubernetesError, KubernetesError } from './errors.ts';
 import type { KubernetesObject } from './objects.ts';
 import { isOlder } from './versions.ts';
@@ -36,7 +37,10 @@ export interface ReflectorOptions<R> extends Selection {
   readonly handlers: Handlers<R>;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Longest time without a byte before a connection counts as dead, ms. Default 100 s: bookmarks come each 60 to 75. */
+  /**
+   * Longest time without a byte before everything is listed again, ms. Default 100 s: bookmarks come each 60 to 75, where an API server sends
+   * them for a collection in which nothing happens.
+   */
   readonly silence?: number;
   /** Objects per page. Default: that of the client. */
   readonly limit?: number;
@@ -158,6 +162,10 @@ export class Reflector<R> {
       const before = this.#events;
       const error = await this.#pass(failures > 0, signal);
       if (ended()) return;
+      if (isSilence(error) && (await this.#missedNothing(signal))) {
+        [failures, last] = [0, undefined];
+        continue;
+      }
       const wasLong = this.#isLong;
       if (this.#events > before || wasLong) failures = 0;
       if (error === undefined || wasLong) last = undefined;
@@ -196,6 +204,26 @@ export class Reflector<R> {
     return new KubernetesError({ code: 'kubernetes-server-error', message, maybeDone: false });
   }
 
+  /**
+   * Lists everything after a watch on which nothing came: where nothing happens, an API server may send no bookmarks, either.
+   * @returns false where the server gives no list, or one with changes that the watch did not report, as something between it and thresher does
+   *   that holds watches back
+   */
+  async #missedNothing(signal: AbortSignal): Promise<boolean> {
+    const told = this.#version;
+    let missed = 0;
+    try {
+      const version = await this.#list(signal, ({ metadata }) => {
+        if (isOlder(told, metadata?.resourceVersion)) missed++;
+      });
+      if (missed > 0 || isOlder(version, told)) return false;
+      this.#version = version;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Whether the last watch has lasted. However long a list took, it says nothing of the watch behind it. */
   get #isLong(): boolean {
     return this.#options.clock.monotonic() - (this.#watchedSince ?? Infinity) >= wellFor;
@@ -213,13 +241,18 @@ export class Reflector<R> {
     return new KubernetesError({ code: 'kubernetes-rewound', message, maybeDone: false });
   }
 
-  async #list(signal: AbortSignal): Promise<string> {
+  /** @param look is shown each object that is kept */
+  async #list(signal: AbortSignal, look?: (object: KubernetesObject) => void): Promise<string> {
     const { client, path, record, handlers, clock, limit } = this.#options;
     // The list is at least as new as its beginning.
     const begun = clock.monotonic();
     handlers.listing?.();
     const options = { ...this.#selection(), signal, ...(limit !== undefined && { limit }) };
-    const { items, resourceVersion } = await client.list(path, options, record);
+    const { items, resourceVersion } = await client.list(path, options, (object) => {
+      const kept = record(object);
+      if (kept !== undefined) look?.(object);
+      return kept;
+    });
     if (signal.aborted) return resourceVersion;
     handlers.replace(items);
     this.#set({ ...this.#state, synced: true, aliveAt: begun });

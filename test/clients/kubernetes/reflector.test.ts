@@ -226,7 +226,7 @@ describe('a reflector', () => {
     }
   });
 
-  it('finds out by silence that the other end is gone, and takes bookmarks for life', async () => {
+  it('finds out by silence that a watch reports nothing, lists, and calls nothing dead where nothing happened', async () => {
     const open: ServerResponse[] = [];
     server.next(list('5'), (response, request) => {
       open.push(response);
@@ -240,15 +240,40 @@ describe('a reflector', () => {
     await clock.advance(99_000);
     expect(reflector.state.synced).to.equal(true);
     expect(clock.monotonic() - reflector.state.aliveAt).to.equal(99_000);
-    server.next(list('10'), lines([event('ADDED', 'a', '10')]));
+    server.next(list('10', 'old'), lines([event('ADDED', 'a', '11')]));
     await clock.advance(1000);
-    await until('it noticed', () => !reflector.state.synced);
-    expect(reflector.state.trouble).to.have.property('message').that.contains('has been silent for 100 s');
-    await clock.pass(1000);
-    await seen('=', '+a');
-    expect(versions()).to.deep.equal([null, '5', null, '9']);
+    await seen('=', '=old', '+a');
+    expect(versions()).to.deep.equal([null, '5', null, '10']);
     expect(reflector.state).to.deep.equal({ synced: true, aliveAt: clock.monotonic() });
+    expect(changes.map(({ synced }) => synced)).to.deep.equal([true]);
   });
+
+  for (const [what, answers] of Object.entries({
+    'has changes that the watch did not report': [
+      json(200, { kind: 'JobList', metadata: { resourceVersion: '9' }, items: [object('late', '8')] }),
+    ],
+    'does not come': [cut],
+    'is of an older state': [list('3')],
+  }))
+    it(`finds out by silence that a watch is dead where the list behind it ${what}`, async () => {
+      let open = 0;
+      server.next(list('5'), (response, request) => {
+        open++;
+        lines([])(response, request);
+      });
+      follow();
+      await until('it is watched', () => open === 1 && clock.sleeping.includes(100_000));
+      server.next(...answers);
+      await clock.advance(100_000);
+      await until('it noticed', () => reflector.state.trouble !== undefined);
+      expect(reflector.state)
+        .to.have.nested.property('trouble.message')
+        .that.contains('has been silent for 100 s');
+      server.next(list('9'), lines([event('ADDED', 'a', '10')]));
+      await clock.pass(1000);
+      await until('it goes on', () => reflector.state.synced);
+      await until('it saw the event', () => told.at(-1) === '+a');
+    });
 
   it('the reflector asks less and less often while the server does not answer, and says so', async () => {
     server.always(cut);
