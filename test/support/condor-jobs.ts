@@ -16,6 +16,6 @@ export function queueRows(variables: readonly string[], rows: readonly (readonly
 
 /** A schedd that has the queue that it had. */
 export const sameQueue: Pick<JobQueue, 'started' | 'require'> = {
-  started: () => Promise.resolve(1),
+  started: () => Promise.resolve({ started: 1, name: 'S' }),
   require: () => Promise.resolve(),
 };

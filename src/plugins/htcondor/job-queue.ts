@@ -44,6 +44,14 @@ interface Kept {
   readonly name?: string;
 }
 
+/** Which schedd a question went to. */
+export interface Asked {
+  /** When it was started, s. */
+  readonly started: number;
+  /** The name by which it was called. */
+  readonly name: string;
+}
+
 interface Said extends QueueOfSchedd {
   readonly kept: Kept;
   /** Nothing was kept before the question. */
@@ -87,15 +95,14 @@ export class JobQueue {
   }
 
   /**
-   * When the schedd was started, s: to be asked before it is asked for jobs, and given to `require` after that. Undefined where it does not
-   * say so.
+   * To be asked before the schedd is asked for jobs, and given to `require` after that. Undefined where it does not say when it was started.
    */
-  async started(signal: AbortSignal): Promise<number | undefined> {
+  async started(signal: AbortSignal): Promise<Asked | undefined> {
     if (this.#started === undefined)
       await this.#ask(signal).catch((error: unknown) => {
         if (!isHTCondorError(error) || signal.aborted) throw error;
       });
-    return this.#started;
+    return this.#started === undefined ? undefined : { started: this.#started, name: this.#name };
   }
 
   /**
@@ -104,9 +111,10 @@ export class JobQueue {
    * @throws ThresherError `htcondor-other-queue`; HTCondorError where the schedd does not say it, or was started again since or may have been, so
    *   that the answer may be that of the one before
    */
-  async require(before: number | undefined, signal: AbortSignal): Promise<void> {
+  async require(before: Asked | undefined, signal: AbortSignal): Promise<void> {
     const said = await this.#same(signal);
-    if (said === undefined || before === said.started || (before === undefined && said.isFirst)) return;
+    if (said === undefined || (before === undefined && said.isFirst)) return;
+    if (before?.started === said.started && before.name === this.#name) return;
     const message = `${this.#submissionHost} was started again while it was asked, or may have been: it has to be asked again`;
     throw new HTCondorError({ code: 'condor-answer', message, maybeDone: false });
   }
@@ -129,9 +137,8 @@ export class JobQueue {
     const { names, client, clientAt, log } = this.#parts;
     const kept = await this.#kept();
     if (kept?.name === undefined) return;
-    const now = this.#calledAs ?? this.#submissionHost;
     for (const [host, { place, birth }] of names) {
-      if (host === now || birth !== kept.birth || signal.aborted) continue;
+      if (host === this.#name || birth !== kept.birth || signal.aborted) continue;
       try {
         const other = clientAt(place);
         const said = await other.jobQueue(signal);
@@ -158,7 +165,7 @@ export class JobQueue {
       .jobQueue(signal)
       .catch(() => undefined);
     if (said === undefined || said.birth !== kept?.birth) {
-      const message = `${this.#submissionHost} does not answer to this name, or has another job queue: its jobs are followed and ended by its name ${this.#calledAs ?? ''}, and no more are submitted. Give the schedd this name in the queues, too`;
+      const message = `${this.#submissionHost} does not answer to this name, or has another job queue: its jobs are followed and ended by its name ${this.#name}, and no more are submitted. Give the schedd this name in the queues, too`;
       throw new ThresherError('htcondor-other-queue', message);
     }
     client.callAt(place);
@@ -220,6 +227,11 @@ export class JobQueue {
     if (this.#other !== birth)
       this.#parts.log.warn('the schedd has another job queue', { code: 'htcondor-other-queue', message });
     this.#other = birth;
+  }
+
+  /** By which it is called. */
+  get #name(): string {
+    return this.#calledAs ?? this.#submissionHost;
   }
 
   /** For messages. */

@@ -7,6 +7,7 @@ import { removeTree } from '../../util/remove-tree.ts';
 import { toReason } from '../../worker/errors.ts';
 import type { Worker, WorkerError } from '../../worker/worker.ts';
 import type { Found, GoneOutcome, Sweeper } from '../contracts/sweeper.ts';
+import type { Asked } from './job-queue.ts';
 import type { HTCondorSchedd } from './schedd.ts';
 import { disputed, followed, inQueue, isHalf, queuedOf, wasNeverWhole, whereSame } from './look-up.ts';
 import { type Job, marks } from './marks.ts';
@@ -194,7 +195,7 @@ export class HTCondorSweeper implements Sweeper {
   }
 
   /** What is true of jobs that are not in the queue. */
-  async #gone(started: number | undefined, signal: AbortSignal): Promise<GoneOutcome> {
+  async #gone(started: Asked | undefined, signal: AbortSignal): Promise<GoneOutcome> {
     try {
       await this.#parts.schedd.jobQueue.require(started, signal);
       return { kind: 'gone' };
@@ -283,7 +284,7 @@ export class HTCondorSweeper implements Sweeper {
       let failure: WorkerError | undefined;
       // As they were before this call.
       const reasons = new Map<number | undefined, WorkerError | undefined>();
-      let started: number | undefined;
+      let started: Asked | undefined;
       try {
         started = await schedd.jobQueue.started(signal);
         left = await jobs();

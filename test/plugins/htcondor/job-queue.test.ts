@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import { inFiles } from '../../../src/daemon/source-memory.ts';
-import { JobQueue, type NamedQueue } from '../../../src/plugins/htcondor/job-queue.ts';
+import { type Asked, JobQueue, type NamedQueue } from '../../../src/plugins/htcondor/job-queue.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { recordingLog } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -22,12 +22,12 @@ describe('hole 3: the job queue of a schedd', () => {
   let log: ReturnType<typeof recordingLog>;
   let queue: JobQueue;
   let restart: () => JobQueue;
-  const why = (before?: number) =>
+  const why = (before?: Asked) =>
     (before === undefined ? queue.requireNow(signal) : queue.require(before, signal)).then(
       () => undefined,
       (error: unknown) => error as Error & { readonly code: string },
     );
-  const code = async (before?: number) => (await why(before))?.code;
+  const code = async (before?: Asked) => (await why(before))?.code;
 
   beforeEach(() => {
     file = join(temporaryDirectory(), 'queues', 'S%2CNone.json');
@@ -79,7 +79,7 @@ describe('hole 3: the job queue of a schedd', () => {
 
   it('is asked for again where the schedd was started anew: each answer before may be of the other queue', async () => {
     const before = [await queue.started(signal), await queue.started(signal)];
-    expect([before, asked]).to.deep.equal([[1, 1], 1]);
+    expect([before.map((one) => one?.started), asked]).to.deep.equal([[1, 1], 1]);
     said = { birth: first, started: 2 };
     for (const one of before) expect(await code(one)).to.equal('condor-answer');
     expect(await code(await queue.started(signal))).to.equal(undefined);
@@ -91,7 +91,7 @@ describe('hole 3: the job queue of a schedd', () => {
     said = undefined;
     const before = await queue.started(signal);
     said = { birth: first, started: 2 };
-    const required = async (started: number | undefined) =>
+    const required = async (started: Asked | undefined) =>
       queue.require(started, signal).then(
         () => 'the same',
         (error: unknown) => (error as { readonly code: string }).code,
@@ -306,6 +306,19 @@ describe('hole 5: the job queue of a schedd that another machine asks, or that h
     for (let n = 0; n < 2; n++) expect(await look(old)).to.equal('condor-unreachable');
     net.jobsOf.set('new@a', ['new@a', 'schedd@a']);
     expect([await look(old), await look(old)]).to.deep.equal(['condor-unreachable', 'the same']);
+  });
+
+  it('is asked for again where the schedd was called by another name meanwhile, though both were started at once', async () => {
+    net.answers.set('LOCAL', here);
+    await look(net.daemon(undefined)[0]);
+    net.answers.set('LOCAL', there);
+    net.answers.set('schedd@a', here);
+    const [local, named] = net.daemon(undefined, 'schedd@a');
+    await look(named);
+    const before = await local?.started(signal);
+    await local?.callOtherwise(signal);
+    expect(await codeOf(local?.require(before, signal) ?? Promise.resolve())).to.equal('condor-answer');
+    expect(await look(local)).to.equal('the same');
   });
 
   it('is called by no other name while all are silent, and its own counts once it answers', async () => {
