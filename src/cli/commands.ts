@@ -76,24 +76,24 @@ export const subcommands: readonly Subcommand[] = [
     name: 'pause',
     takes: '<queue>',
     summary: 'submit no new workers to a queue; survives restarts',
-    load: async () => (await import('./pause.ts')).addPause,
+    load: async () => (await import('./daemon-requests.ts')).addPause,
   },
   {
     name: 'resume',
     takes: '<queue>',
     summary: 'end a pause or a drain',
-    load: async () => (await import('./resume.ts')).addResume,
+    load: async () => (await import('./daemon-requests.ts')).addResume,
   },
   {
     name: 'drain',
     takes: '<queue>',
     summary: 'submit no new workers and cancel those that have not started; running ones may end',
-    load: async () => (await import('./drain.ts')).addDrain,
+    load: async () => (await import('./daemon-requests.ts')).addDrain,
   },
   {
     name: 'sweep',
     summary: 'remove now the traces of ended workers whose keep time is over',
-    load: async () => (await import('./sweep.ts')).addSweep,
+    load: async () => (await import('./daemon-requests.ts')).addSweep,
   },
   {
     name: 'orphans',
@@ -163,7 +163,7 @@ export const subcommands: readonly Subcommand[] = [
     name: 'completion',
     takes: '<shell>',
     summary: 'print a script with which the shell completes command lines',
-    load: async () => (await import('./completion.ts')).addCompletion,
+    load: async () => (await import('./generated.ts')).addCompletion,
   },
   {
     name: '__complete',
@@ -175,7 +175,7 @@ export const subcommands: readonly Subcommand[] = [
   {
     name: 'man',
     summary: 'print the manual page, for man -l',
-    load: async () => (await import('./man.ts')).addMan,
+    load: async () => (await import('./generated.ts')).addMan,
   },
   {
     name: 'version',

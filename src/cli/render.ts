@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { readQueueFile } from '../config/queues/queues.ts';
+import { readQueueFile, type QueueConfig, type QueueVerdict } from '../config/queues/queues.ts';
 import { isError } from '../config/settings/settings.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
 import { renderedText } from '../daemon/rendered-text.ts';
@@ -14,8 +14,8 @@ import { type Environment, type GlobalOptions, noLog } from './environment.ts';
 import { settingsFile, withStore } from './opened.ts';
 import { printJson } from './output.ts';
 import { MistakesInFiles } from './problems.ts';
-import { renderable } from './renderable.ts';
 import { findWorker, workerIdArgument } from './worker.ts';
+import { fromPointer, type Problem } from '../util/located.ts';
 
 type RenderFormat = 'yaml' | 'sdf' | 'json';
 
@@ -171,4 +171,42 @@ function numberFrom(least: number): (text: string) => number {
       throw new InvalidArgumentError(`It is a whole number from ${least}.`);
     return Number(text);
   };
+}
+
+/** Options that name a file which goes with a worker, and which its Job or submit text does not need to be shown. */
+const filesOfWorker: readonly string[] = ['executableFile', 'x509UserProxy', 'x509UserProxyAnalysis'];
+
+/**
+ * The configuration that a worker of a queue is shown by. A queue that lacks only sizes which the command line gives, or files of
+ * a worker on this machine, is shown: `notes` name these files.
+ * @throws MistakesInFiles for any other error
+ */
+function renderable(
+  { config, draft, problems }: Pick<QueueVerdict, 'config' | 'draft' | 'problems'>,
+  queueFile: string,
+  given: Partial<Requirements>,
+): { readonly config: QueueConfig; readonly notes: readonly string[] } {
+  const errors = problems.filter(isError);
+  const lacking = errors.filter((problem) => !isGiven(problem, given));
+  const shown = config ?? draft;
+  if (shown === undefined || !lacking.every((problem) => isFileOfWorker(problem, queueFile)))
+    throw new MistakesInFiles(errors);
+  return { config: shown, notes: lacking.map(({ message }) => `missing: ${message}`) };
+}
+
+function isGiven({ code, pointer }: Problem, given: Partial<Requirements>): boolean {
+  const size = given[optionAt(pointer) as keyof Requirements];
+  return code === 'size-not-said' && typeof size === 'number' && size > 0;
+}
+
+/** A template names its executable itself: then the problem is in its file. A template that is missing leaves nothing to show. */
+function isFileOfWorker({ code, file, pointer }: Problem, queueFile: string): boolean {
+  // The text is shown with "None" in the place of the file.
+  if (code === 'file-not-said') return true;
+  if (code !== 'file-unreadable') return false;
+  return file === queueFile ? filesOfWorker.includes(optionAt(pointer)) : pointer === '';
+}
+
+function optionAt(pointer: string): string {
+  return fromPointer(pointer).at(-1) ?? '';
 }

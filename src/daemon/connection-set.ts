@@ -1,8 +1,14 @@
 import type { ObservationWriter } from '../agents/observation/observation-writer.ts';
 import type { ConnectedPlugins, QueueRuntime } from '../agents/queue-runtime.ts';
-import type { PassHomes, ReconcilerAgent } from '../agents/reconciling/reconciler-agent.ts';
-import { type ConnectionLoops, makeConnectionLoops } from './connection-loops.ts';
-import type { LoopParts } from './queue-loops.ts';
+import {
+  type PassHomes,
+  ReconcilerAgent,
+  type ReconcilerOptions,
+} from '../agents/reconciling/reconciler-agent.ts';
+import { type LoopParts, watched } from './queue-loops.ts';
+import { type Loop, Progress } from '../agents/loop.ts';
+import { MonitorAgent, type MonitorOptions } from '../agents/observation/monitor-agent.ts';
+import { contextFor } from './agent-context.ts';
 
 export interface ConnectionSetParts extends LoopParts {
   readonly writer: ObservationWriter;
@@ -54,4 +60,44 @@ export class ConnectionSet {
 /** Whether a connection goes on with what it has: queues may take their monitor from different backends. */
 function areSame(a: ConnectedPlugins, b: ConnectedPlugins): boolean {
   return a.connection === b.connection && a.monitor === b.monitor && a.sweeper === b.sweeper;
+}
+
+/** A connection at work: one monitor and one listing for all queues that share it. */
+interface ConnectionLoops {
+  readonly reconciler: ReconcilerAgent;
+  readonly all: readonly Loop[];
+}
+
+/** Between a monitor's end and its next start when it did not fail, ms. */
+const monitorInterval = 1000;
+
+/** Makes the loops of a connection; they are not started yet. */
+function makeConnectionLoops(
+  parts: LoopParts & { readonly writer: ObservationWriter },
+  name: string,
+  { connection, monitor, sweeper }: ConnectedPlugins,
+  { homes, isFollowed }: Pick<ReconcilerOptions, 'homes'> & Pick<MonitorOptions, 'isFollowed'>,
+): ConnectionLoops {
+  const { settings, context, writer, loops } = parts;
+  const progress = new Progress(context.clock);
+  const options = { missingGrace: settings.monitor.missingGrace * 1000, isFollowed };
+  const agent = new MonitorAgent(monitor, connection, { ...contextFor(context), writer }, options);
+  const reconciler = new ReconcilerAgent(sweeper, connection, contextFor(context, progress), {
+    homes,
+    notListed: (workerIds) => {
+      agent.suspect(workerIds);
+    },
+  });
+  const listing = loops.add({
+    ...watched(parts, progress),
+    name: `list ${name}`,
+    interval: settings.sweeper.listInterval * 1000,
+    pass: () => reconciler.pass(),
+  });
+  const monitoring = loops.add({
+    name: `monitor ${name}`,
+    interval: monitorInterval,
+    pass: (signal) => agent.pass(signal),
+  });
+  return { reconciler, all: [listing, monitoring] };
 }

@@ -8,7 +8,6 @@ import Type from '../util/type.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { parseStatuses } from '../worker/status.ts';
 import { PandaAnswer } from './panda-schema.ts';
-import { judgeReadiness } from './readiness.ts';
 import {
   Failure,
   HealthAnswer,
@@ -23,6 +22,7 @@ import {
 } from './schemas.ts';
 import type { Served } from './served.ts';
 import type { Shared } from './shared.ts';
+import type { LoopHealth } from '../agents/loop.ts';
 
 /** Most of a log that one answer holds, bytes, and how long its backend may take, ms. */
 const log = { maxBytes: 1024 * 1024, timeout: 10_000 };
@@ -182,4 +182,24 @@ export async function findWorker(store: Store, id: string): Promise<WorkerRecord
   const record = await store.workers.byId(Number(id));
   if (record === undefined) throw new ThresherError('no-such-worker', `there is no worker ${id}`);
   return record;
+}
+
+interface Readiness {
+  readonly ready: boolean;
+  /** The connections whose first listing has not ended yet, well or badly. */
+  readonly waiting: readonly string[];
+}
+
+const listing = 'list ';
+
+/**
+ * Ready is who works on all queues that can be worked on: every connection was listed once, or the attempt failed. A
+ * backend that is down stops its own queues, which say so, and not the daemon; so it does not count here.
+ */
+function judgeReadiness(loops: readonly LoopHealth[]): Readiness {
+  const started = loops.some(({ startedAt }) => startedAt !== undefined);
+  const waiting = loops.flatMap(({ name, endedAt }) =>
+    name.startsWith(listing) && endedAt === undefined ? [name.slice(listing.length)] : [],
+  );
+  return { ready: started && waiting.length === 0, waiting };
 }

@@ -4,7 +4,6 @@ import { queueViews } from '../daemon/view.ts';
 import { messageOf, ThresherError } from '../worker/errors.ts';
 import { isForeignPage, isOurName, isSameToken, tokenIn } from './access.ts';
 import { addApi } from './api.ts';
-import { briefly } from './briefly.ts';
 import { boundConnections, endAfter } from './connections.ts';
 import { addDoors } from './doors.ts';
 import { type Answer, answerTo } from './failures.ts';
@@ -16,6 +15,7 @@ import { failurePage } from './page-layout.ts';
 import type { Served } from './served.ts';
 import { type TokenFiles, writeTokenOf } from './token-file.ts';
 import { addWorkerTexts } from './worker-texts.ts';
+import type { Clock } from '../util/clock.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -192,5 +192,20 @@ function describeApi({ version }: Served, withToken: boolean) {
       components: { securitySchemes: schemes },
       security: [{ bearer: [] }, { basic: [] }],
     }),
+  };
+}
+
+/** Keeps an answer for `ms`: however many ask, the work is done once in that time. A failure is not kept. */
+export function briefly<T>(clock: Clock, ms: number, ask: () => Promise<T>): () => Promise<T> {
+  let kept: { readonly answer: Promise<T>; readonly at: number } | undefined;
+  return () => {
+    const now = clock.monotonic();
+    if (kept !== undefined && now - kept.at < ms) return kept.answer;
+    const mine = { answer: ask(), at: now };
+    kept = mine;
+    mine.answer.catch(() => {
+      if (kept === mine) kept = undefined;
+    });
+    return mine.answer;
   };
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { briefly } from '../../src/http/briefly.ts';
+import { briefly } from '../../src/http/app.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 describe('an answer that is kept briefly', () => {

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { whereIs } from '../../src/clients/htcondor/classad.ts';
 import { CondorTools } from '../../src/clients/htcondor/tools.ts';
 import { drainStartd } from '../../src/clients/htcondor/drain.ts';
-import { drainCheck } from '../../src/sources/htcondor-idle/shrink/drain-check.ts';
+import { drainCheck } from '../../src/sources/htcondor-idle/shrink/drainer.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type BedOptions, PoolBed, type SlotRow } from '../campaign/pool/bed.ts';
 import { JobBook } from '../campaign/pool/book.ts';

@@ -7,7 +7,7 @@ import { PodLogs } from '../../src/sources/interlink/logs/pod-logs.ts';
 import { PodBook } from '../../src/sources/interlink/pods/pod-book.ts';
 import { PodFiles } from '../../src/sources/interlink/pods/pod-files.ts';
 import { makeSidecarApp } from '../../src/sources/interlink/server/app.ts';
-import { endServer } from '../../src/sources/interlink/server/last-answers.ts';
+import { endServer } from '../../src/sources/interlink/server/serve.ts';
 import type { PodService } from '../../src/sources/interlink/pod-service.ts';
 import { Sidecar } from '../../src/sources/interlink/sidecar.ts';
 import { systemClock } from '../../src/util/clock.ts';

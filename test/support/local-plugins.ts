@@ -12,12 +12,10 @@ import type {
   Sweeper,
   Worker,
 } from '../../src/plugins/contracts/index.ts';
-import { LocalHost } from '../../src/plugins/local/host.ts';
-import { LocalConnection } from '../../src/plugins/local/connection.ts';
-import { localBackend } from '../../src/plugins/local/index.ts';
+import { LocalHost, type Uptime } from '../../src/plugins/local/host.ts';
+import { localBackend, LocalConnection } from '../../src/plugins/local/index.ts';
 import { readProcesses, signalProcess } from '../../src/plugins/local/processes.ts';
 import type { LocalDaemon } from '../../src/plugins/local/schema.ts';
-import type { Uptime } from '../../src/plugins/local/uptime.ts';
 import { type BackendParts, connectionAt, partOf } from './backend-parts.ts';
 import { pluginContext } from './plugin-context.ts';
 import { recordingLog, workerOf } from './samples.ts';

@@ -3,7 +3,6 @@ import { fromOutside, withoutOwn } from '../../util/own-secrets.ts';
 import { withoutKeys } from '../../util/secrets.ts';
 import type { htcondorErrors } from './codes.ts';
 import { ThresherError } from '../../worker/errors.ts';
-import { classAdNameIn } from './submit-lines.ts';
 
 export type CondorCode = keyof typeof htcondorErrors;
 
@@ -272,4 +271,13 @@ function lineOf(said: string, submitted: string): number | undefined {
   if (attribute === undefined) return undefined;
   const at = submitted.split('\n').findIndex((line) => classAdNameIn(line) === attribute.toLowerCase());
   return at < 0 ? undefined : at + 1;
+}
+
+/**
+ * The attribute that a line of a submit file sets, in lower case: `request_memory = 1` sets `requestmemory`, `+Site = "x"` and
+ * `MY.Site = "x"` set `site`. Undefined for other lines.
+ */
+function classAdNameIn(line: string): string | undefined {
+  const [, name] = /^\s*(?:\+|MY\.)?(\w+)\s*=/i.exec(line) ?? [];
+  return name?.replaceAll('_', '').toLowerCase();
 }

@@ -11,9 +11,65 @@ import type { Clock } from '../../util/clock.ts';
 import { finalStatuses, isFinal, workerStatuses } from '../../worker/status.ts';
 import type { ServiceHealth } from '../services/service.ts';
 import { type Families, makeFamilies } from './metric-families.ts';
-import { codeLabels, type LoopLabels, loopLabels } from './metric-labels.ts';
-import { processMetrics } from './process-metrics.ts';
 import { gaugesText } from './source-gauges.ts';
+import { everyCode } from '../every-code.ts';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+
+/** Gauges that prom-client names like counters, which Prometheus' own check refuses. Each has a twin without `_total`. */
+const misnamed = [
+  'nodejs_active_resources_total',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+];
+
+let registry: Registry | undefined;
+
+/**
+ * The metrics of the process itself (`process_*`, `nodejs_*`). One registry per process, made when it is first asked
+ * for: prom-client's observers of the event loop and the garbage collector can never be taken away again.
+ */
+export function processMetrics(): Registry {
+  if (registry === undefined) {
+    registry = new Registry();
+    collectDefaultMetrics({ register: registry });
+    for (const name of misnamed) registry.removeSingleMetric(name);
+  }
+  return registry;
+}
+
+interface LoopLabels {
+  readonly kind: string;
+  /** A queue or a connection; empty where a loop serves all. */
+  readonly target: string;
+}
+
+/**
+ * A loop's name as labels: `submit CERN_PROD` is of kind `submit`. Loops of earlier configurations of a queue are counted
+ * with it, since their number would grow with every change of the file.
+ */
+export function loopLabels(name: string): LoopLabels {
+  const at = name.indexOf(' ');
+  if (at < 0) return { kind: name, target: '' };
+  return { kind: name.slice(0, at), target: name.slice(at + 1).replace(/ \(configuration \d+\)$/, '') };
+}
+
+/** How many codes of third parties are told apart. */
+const foreignCodes = 50;
+
+/**
+ * Gives each code its label. Codes of the catalogue are few; a third-party plugin may make up as many as it likes, and the
+ * ones past the first 50 become `other`: a label without bound would fill Prometheus.
+ */
+export function codeLabels(): (code: string | undefined) => string {
+  const foreign = new Set<string>();
+  return (code) => {
+    if (code === undefined || code === '') return 'none';
+    if (Object.hasOwn(everyCode, code) || foreign.has(code)) return code;
+    if (foreign.size >= foreignCodes) return 'other';
+    foreign.add(code);
+    return code;
+  };
+}
 
 /** The sources of all values that a scrape reads, because nothing counts them. */
 export interface MetricSources {

@@ -7,12 +7,12 @@ import type { Handle, Worker } from '../../worker/worker.ts';
 import type { Context, Log } from '../contracts/context.ts';
 import { Endings } from './ending.ts';
 import { type Known, type Place, processesOf, survivorOf } from './living.ts';
-import { isAlive, readBootId, type Snapshot, takeSnapshot } from './processes.ts';
+import { isAlive, readBootId, type Snapshot, takeSnapshot, parseStat } from './processes.ts';
 import { PidNamespaces } from './pid-namespace.ts';
 import { WorkRoot } from './root.ts';
-import { systemUptime, ticksPerSecond, type Uptime } from './uptime.ts';
 import { type Damage, WorkDirectory } from './work-directory.ts';
 import type { EndReason, Exit, Marked, ShimClaim } from './worker-files.ts';
+import { readFileSync } from 'node:fs';
 
 /** The state of a worker at a moment, read from its directory and the kernel. */
 export type LocalState =
@@ -264,4 +264,24 @@ function claimOfHandle(handle: Handle | undefined): ShimClaim | undefined {
   if (typeof pid !== 'number' || typeof startTicks !== 'number' || typeof bootId !== 'string')
     return undefined;
   return pid > 1 ? { by: 'shim', pid, startTicks, bootId } : undefined;
+}
+
+/**
+ * Clock ticks a second in /proc. The kernel counts there in USER_HZ, which is 100 on every machine that Node 24 runs on,
+ * whatever the kernel's own HZ. Source: proc_pid_stat(5), time(7).
+ */
+const ticksPerSecond = 100;
+
+/** How long ago the machine was booted, s. Injected, so that tests can let workers age. */
+export type Uptime = () => number;
+
+/**
+ * By CLOCK_BOOTTIME, as start times in /proc are: never set by an administrator or NTP, and it goes on while the machine is
+ * suspended, as a worker's proxy and its job's deadline do. lxcfs shows a container's own uptime, which is shorter than
+ * what start times count from: our own process tells the difference.
+ */
+export function systemUptime(): number {
+  const [shown = ''] = readFileSync('/proc/uptime', 'utf8').split(' ');
+  const { startTicks } = parseStat(readFileSync('/proc/self/stat', 'utf8'));
+  return Math.max(Number(shown), startTicks / ticksPerSecond + process.uptime());
 }

@@ -1,11 +1,54 @@
 import { resolve } from 'node:path';
 import { commonParts } from '../../worker/payload.ts';
-import { type CheckContext } from '../contracts/definition.ts';
-import { defineBackend } from '../contracts/backend.ts';
-import { checkTemplateFile } from './check.ts';
-import { LocalConnection } from './connection.ts';
+import type { CheckContext } from '../contracts/definition.ts';
+import { defineBackend, type BackendConnection } from '../contracts/backend.ts';
 import { LocalHost } from './host.ts';
-import { LocalMonitorConfig, LocalSubmitterConfig, LocalSweeperConfig } from './schema.ts';
+import { LocalMonitorConfig, LocalSubmitterConfig, LocalSweeperConfig, type LocalDaemon } from './schema.ts';
+import { brief } from '../../util/beginning.ts';
+import type { DefinitionProblem } from '../contracts/definition-problem.ts';
+import { checkSizes } from '../contracts/sizes.ts';
+import { loadTemplate } from './template.ts';
+import type { Context } from '../contracts/context.ts';
+import { LocalMonitor } from './monitor.ts';
+import { LocalSubmitter } from './submitter.ts';
+import { LocalSweeper } from './sweeper.ts';
+
+/** One work directory with all that starts, follows and ends workers there. */
+export class LocalConnection implements BackendConnection<LocalSubmitterConfig> {
+  readonly host: LocalHost;
+  readonly monitor: LocalMonitor;
+  readonly sweeper: LocalSweeper;
+
+  constructor(host: LocalHost, daemon: LocalDaemon) {
+    this.host = host;
+    this.monitor = new LocalMonitor(host, daemon);
+    this.sweeper = new LocalSweeper(host, daemon);
+  }
+
+  submitter(config: LocalSubmitterConfig, context: Context): LocalSubmitter {
+    return new LocalSubmitter(this.host, config, context);
+  }
+}
+
+/** Mistakes in the template that a queue names. */
+async function checkTemplateFile(
+  { templateFile }: LocalSubmitterConfig,
+  context: CheckContext,
+): Promise<readonly DefinitionProblem[]> {
+  if (templateFile === undefined) return [];
+  const file = resolve(context.configDir, templateFile);
+  const loaded = await loadTemplate(context.files, file);
+  if (loaded.ok) return checkSizes(JSON.stringify(loaded.template), file, context);
+  return loaded.problems.map((problem) =>
+    problem.code === 'file-unreadable'
+      ? {
+          pointer: '/templateFile',
+          code: problem.code,
+          message: `${brief(problem.file ?? '')}: ${problem.message}`,
+        }
+      : problem,
+  );
+}
 
 interface Where {
   readonly workDir?: string;

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { availableParallelism, totalmem } from 'node:os';
-import { resolve } from 'node:path';
+import { resolve, delimiter, join } from 'node:path';
 import pMap from 'p-map';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Reason } from '../../worker/reason.ts';
@@ -11,8 +11,6 @@ import type { DefinitionProblem } from '../contracts/definition-problem.ts';
 import { payloadNotes, payloadRefusal } from '../contracts/payload-refusal.ts';
 import type { Rendered } from '../contracts/rendered.ts';
 import type { FindOutcome, Preflight, SubmitOutcome, Submitter } from '../contracts/submitter.ts';
-import { endOf } from './child-end.ts';
-import { commandExists } from './command.ts';
 import { fence } from './fence.ts';
 import { type LocalHost, toHandle } from './host.ts';
 import { inherited, launchOf } from './launch.ts';
@@ -26,6 +24,8 @@ import {
   payloadKeysOf,
 } from './template.ts';
 import type { Marked, ShimClaim } from './worker-files.ts';
+import { constants } from 'node:fs';
+import type { OperatorFiles } from '../../util/operator-files.ts';
 
 /** Workers started side by side. */
 const startsAtOnce = 8;
@@ -319,4 +319,27 @@ function rounded(value: number): number {
 
 function rejected(code: string, message: string): SubmitOutcome {
   return { kind: 'rejected', permanent: false, error: { code, message } };
+}
+
+/** Whether the command would be found; placeholders in it are only known later. @throws ThresherError `file-timeout` */
+export async function commandExists(files: OperatorFiles, command: string, path: string): Promise<boolean> {
+  if (command.includes('${')) return true;
+  const candidates = command.includes('/')
+    ? [command]
+    : path.split(delimiter).map((part) => join(part, command));
+  for (const candidate of candidates) {
+    if ((await files.stat(candidate))?.isFile() !== true) continue;
+    const refusal = await files.access(candidate, constants.X_OK).catch((error: unknown) => error);
+    if (refusal === undefined) return true;
+    if (refusal instanceof ThresherError) throw refusal;
+  }
+  return false;
+}
+
+/** How a child ended, once it has; a child that could not be started has ended too. */
+function endOf(child: ChildProcess): { readonly value: string | undefined } {
+  const end: { value: string | undefined } = { value: undefined };
+  child.once('error', (error) => (end.value = error.message));
+  child.once('exit', (code, signal) => (end.value ??= signal ?? `exit status ${code ?? '?'}`));
+  return end;
 }

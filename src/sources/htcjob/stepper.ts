@@ -17,12 +17,12 @@ import { LastWordsReader } from './last-words.ts';
 import { afterConflicts, longestLook, looks, nextLook } from './looks.ts';
 import { Notices } from './notices.ts';
 import { countOf } from '../../clients/htcjob/numbers.ts';
-import type { HtcJobStatus } from '../../clients/htcjob/resource.ts';
-import { isSame } from './same-status.ts';
+import { type HtcJobStatus, writtenStatus } from '../../clients/htcjob/resource.ts';
 import { isHeld, isTooLarge, type Leftover, type StatusFacts, statusOf, stoppedBy } from './status.ts';
 import { sizeProblems } from './needs.ts';
 import type { Tracked } from './tracked.ts';
 import { isRefused } from './turns.ts';
+import { isDeepStrictEqual } from 'node:util';
 
 export interface StepperParts {
   readonly factoryId: string;
@@ -453,4 +453,21 @@ export class Stepper {
 /** Whether it is still to be looked for mistakes: before it is claimed, and where its queue refuses its jobs all the same. */
 function isUnchecked(tracked: Tracked): boolean {
   return tracked.problems === undefined && (!tracked.isClaimed || isRefused(tracked));
+}
+
+/**
+ * Whether a status says the same as it is written: times of conditions follow from the rest. Both are compared without our own secrets: what the
+ * server keeps has none, and one that puts them back in all that it gives must not be written to for ever.
+ */
+function isSame(known: HtcJobStatus | undefined, wanted: HtcJobStatus): boolean {
+  if (known === undefined) return false;
+  const [before, after] = [writtenStatus(known), writtenStatus(wanted)];
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof HtcJobStatus)[]);
+  return [...keys].every((key) => sameValue(before[key], after[key]));
+}
+
+/** The server leaves out empty lists, and may give objects back with their keys in another order. */
+function sameValue(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) || Array.isArray(other)) return isDeepStrictEqual(one ?? [], other ?? []);
+  return one === other;
 }

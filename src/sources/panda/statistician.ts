@@ -1,4 +1,4 @@
-import type { PandaApi } from '../../clients/panda/api.ts';
+import type { PandaApi, WorkerStatistics } from '../../clients/panda/api.ts';
 import type { ClockDifference } from '../../clients/panda/client.ts';
 import type { PandaOutcome } from '../../clients/panda/outcome.ts';
 import type { Census, Desk, Log, WorkerNews } from '../../plugins/contracts/index.ts';
@@ -10,7 +10,8 @@ import { type StatisticsCall, type StatisticsReport, oldestOrder, reportsToKeep 
 import { callsEndWithin } from './reporter.ts';
 import { isDead, type ServerHealth } from './server-health.ts';
 import { sitesOf } from './sites.ts';
-import { statisticsOf } from './statistics.ts';
+import type { OriginCount } from '../../worker/news.ts';
+import type { WorkerStatus } from '../../worker/status.ts';
 
 export interface StatisticianParts {
   readonly api: Pick<PandaApi, 'reportStatistics'>;
@@ -261,4 +262,37 @@ function ofSites<Value>(
   isKept: (value: Value) => boolean,
 ): Record<string, Value> {
   return Object.fromEntries(Object.entries(bySite).filter(([, value]) => isKept(value)));
+}
+
+/** Statuses as the server counts them: it does not see `idle`, and an intent is as good as submitted. */
+const words: Readonly<Partial<Record<WorkerStatus, 'submitted' | 'ready' | 'running'>>> = {
+  pending: 'submitted',
+  submitted: 'submitted',
+  idle: 'submitted',
+  ready: 'ready',
+  running: 'running',
+};
+
+const none = { running: 0, submitted: 0, ready: 0, to_submit: 0 } as const;
+
+/**
+ * The statistics of a site's living workers. The server takes each report for the whole site, so that every resource type stands in
+ * it; and it orders nothing for a site without any, so that a new one reports zeros.
+ * Source: panda-server 1.0.4, `worker_module.py`; Harvester seeds `{"managed": {"SCORE": ...}}` alike.
+ */
+export function statisticsOf(
+  counts: readonly Pick<OriginCount, 'jobType' | 'resourceType' | 'status' | 'workers'>[],
+): WorkerStatistics {
+  type Numbers = Record<keyof typeof none, number>;
+  const statistics = new Map<string, Map<string, Numbers>>([['managed', new Map([['SCORE', { ...none }]])]]);
+  for (const { jobType, resourceType, status, workers } of counts) {
+    const word = words[status];
+    if (word === undefined) continue;
+    const byType = statistics.get(jobType) ?? new Map<string, Numbers>();
+    const numbers = byType.get(resourceType) ?? { ...none };
+    numbers[word] += workers;
+    byType.set(resourceType, numbers);
+    statistics.set(jobType, byType);
+  }
+  return Object.fromEntries([...statistics].map(([job, byType]) => [job, Object.fromEntries(byType)]));
 }

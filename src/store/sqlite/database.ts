@@ -2,14 +2,13 @@ import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { CompiledQuery, Kysely, sql, SqliteDialect } from 'kysely';
 import { ThresherError } from '../../worker/errors.ts';
-import type { OpenDatabase } from '../sql/open-database.ts';
+import type { OpenDatabase, LastIds } from '../sql/open-database.ts';
 import { inTransaction } from '../sql/transaction.ts';
 import type { Tables } from '../tables.ts';
 import { sqliteDialect } from './dialect.ts';
 import { storeError } from './errors.ts';
 import { filesOf } from './files.ts';
 import { migrations } from './migrations.ts';
-import { lastIds, setLastIds } from './last-ids.ts';
 import { KeptStatements } from './statements.ts';
 import { keepStatistics } from './statistics.ts';
 
@@ -179,4 +178,21 @@ async function appliedMigrations(db: Kysely<Tables>): Promise<string[]> {
 function newer(file: string, unknown: readonly string[]): ThresherError {
   const message = `${file} was written by a newer version of thresher (it has ${unknown.join(', ')})`;
   return new ThresherError('store-newer', message, { file, unknown });
+}
+
+/** Of tables with AUTOINCREMENT. */
+async function lastIds(db: Kysely<Tables>): Promise<LastIds> {
+  const { rows } = await sql<{ name: string; seq: number }>`SELECT name, seq FROM sqlite_sequence`.execute(
+    db,
+  );
+  return new Map(rows.map(({ name, seq }) => [name, seq]));
+}
+
+async function setLastIds(db: Kysely<Tables>, ids: LastIds): Promise<void> {
+  for (const [table, id] of ids) {
+    // Other tables have none.
+    if (!['transitions', 'news', 'payloads'].includes(table)) continue;
+    await sql`DELETE FROM sqlite_sequence WHERE name = ${table}`.execute(db);
+    await sql`INSERT INTO sqlite_sequence (name, seq) VALUES (${table}, ${id})`.execute(db);
+  }
 }

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect } from 'chai';
-import { codeLabels, loopLabels } from '../../../src/daemon/metrics/metric-labels.ts';
+import { codeLabels, loopLabels, processMetrics } from '../../../src/daemon/metrics/daemon-metrics.ts';
 import { makeFamilies } from '../../../src/daemon/metrics/metric-families.ts';
-import { processMetrics } from '../../../src/daemon/metrics/process-metrics.ts';
 import type { SubmitOutcome } from '../../../src/plugins/contracts/index.ts';
 import type { FinalStatus } from '../../../src/worker/status.ts';
 import { workerOf } from '../../support/samples.ts';

@@ -9,7 +9,7 @@ import {
   markOf,
 } from '../../../src/plugins/local/template.ts';
 import { files } from '../../support/operator-files.ts';
-import { commandExists } from '../../../src/plugins/local/command.ts';
+import { commandExists } from '../../../src/plugins/local/submitter.ts';
 import { requirements, workerOf } from '../../support/samples.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 

@@ -1,7 +1,7 @@
 import { utimesSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { systemUptime } from '../../../src/plugins/local/uptime.ts';
+import { systemUptime } from '../../../src/plugins/local/host.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { LocalBackend } from '../../support/local-plugins.ts';
 import { workerOf } from '../../support/samples.ts';

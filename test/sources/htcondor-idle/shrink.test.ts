@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
 import type { DrainAnswer, DrainWish } from '../../../src/clients/htcondor/drain.ts';
 import type { OwnStartd, Unknown } from '../../../src/sources/htcondor-idle/look/result.ts';
-import { drainCheck } from '../../../src/sources/htcondor-idle/shrink/drain-check.ts';
 import { queueStates } from '../../../src/sources/htcondor-idle/shrink/queue-states.ts';
-import { Drainer } from '../../../src/sources/htcondor-idle/shrink/drainer.ts';
+import { Drainer, drainCheck } from '../../../src/sources/htcondor-idle/shrink/drainer.ts';
 import {
   type QueueState,
   surplusOf,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PodStatus } from '../../../src/clients/interlink/wire.ts';
-import { UnknownPods } from '../../../src/sources/interlink/status/unknown-pods.ts';
+import { UnknownPods } from '../../../src/sources/interlink/status/pod-statuses.ts';
 import { podOf } from '../../support/interlink-client.ts';
 import { SidecarUnderTest } from '../../support/interlink-sidecar.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';

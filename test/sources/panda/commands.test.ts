@@ -3,7 +3,7 @@ import type { WorkerNews } from '../../../src/plugins/contracts/index.ts';
 import { isMeant, readCommand, type ServerCommand } from '../../../src/sources/panda/commands.ts';
 import { shapeOf } from '../../../src/sources/panda/shape.ts';
 import { isDeeper } from '../../../src/util/json.ts';
-import { statisticsOf } from '../../../src/sources/panda/statistics.ts';
+import { statisticsOf } from '../../../src/sources/panda/statistician.ts';
 
 const read = (command: string, params: unknown, created?: unknown) =>
   readCommand({ command_id: 1, command, params, creation_date: created });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Desk, WorkerNews } from '../../../src/plugins/contracts/index.ts';
-import { Living } from '../../../src/sources/panda/living.ts';
+import { Living } from '../../../src/sources/panda/link.ts';
 
 const newsOf = (workerId: number, status: string) => ({ worker: { workerId, status } }) as WorkerNews;
 

@@ -14,9 +14,24 @@ import {
 } from '../../../clients/htcjob/resource.ts';
 import { sizeProblems } from '../needs.ts';
 import { outputProblems } from '../output/place.ts';
-import { jobScripts } from './scripts.ts';
 import type { JobKey } from '../../job-key.ts';
 import { tokenOf } from './token.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The scripts as they ship with thresher: beside the sources as beside what was built of them. */
+const directory = join(import.meta.dirname, '../../../../templates/htcjob');
+
+let read: { readonly run: PayloadFile; readonly sendEvent: PayloadFile } | undefined;
+
+/** The programs of every job: the same objects each time, so that they are checked once. */
+function jobScripts(): { readonly run: PayloadFile; readonly sendEvent: PayloadFile } {
+  const file = (name: string): PayloadFile => {
+    return { name, mode: 0o755, content: readFileSync(join(directory, name)).toString('base64') };
+  };
+  read ??= { run: file('run.sh'), sendEvent: file('send-event.sh') };
+  return read;
+}
 
 /** Facts beside the resource that its jobs are made of. */
 export interface MakerContext {

@@ -1,11 +1,11 @@
 import pMap from 'p-map';
-import type { DrainAnswer, DrainWish } from '../../../clients/htcondor/drain.ts';
+import { type DrainAnswer, type DrainWish, harmlessDrain, noClaim } from '../../../clients/htcondor/drain.ts';
 import type { Log } from '../../../plugins/contracts/index.ts';
 import { toReason } from '../../../worker/errors.ts';
 import type { Reason } from '../../../worker/reason.ts';
-import type { PoolLook } from '../look/result.ts';
-import { drainCheck } from './drain-check.ts';
+import type { PoolLook, OwnStartd } from '../look/result.ts';
 import { type Leave, type LeaveReason, surplusOf, type SurplusFacts } from './surplus.ts';
+import { classAdString } from '../../../clients/htcondor/classad.ts';
 
 /** What the drainer asks of a pool. */
 export interface DrainablePool {
@@ -111,4 +111,18 @@ export class Drainer {
       log.warn('a worker could not be told to leave its pool', { workerId, slot, ...reason });
     }
   }
+}
+
+/**
+ * The condition under which a startd takes the order to drain. The startd itself looks at all its slots when the order arrives, so
+ * neither a look that is too old by then nor a startd that got the name or the address of another can cost a job.
+ * @param factory the id of this factory
+ * @param startd as the look showed it: without a claim there, it must have none now
+ */
+export function drainCheck(
+  factory: string,
+  { workerId, claims }: Pick<OwnStartd, 'workerId' | 'claims'>,
+): string {
+  const ours = `ThresherFactory =?= ${classAdString(factory)} && string(ThresherWorker) =?= "${workerId}"`;
+  return `${ours} && (${claims === 0 ? noClaim : harmlessDrain})`;
 }

@@ -8,9 +8,8 @@ import type { PodBook } from '../pods/pod-book.ts';
 import type { TrackedPod } from '../pods/tracked-pod.ts';
 import { waitText } from '../pods/wait.ts';
 import { Refusal } from '../refusal.ts';
-import { shownPod } from './shown-pod.ts';
-import { statusOf, vanished } from './status.ts';
-import { UnknownPods } from './unknown-pods.ts';
+import { statusOf, vanished, type ShownContainer, type ShownPod } from './status.ts';
+import { disabledIn } from '../pod/disabled.ts';
 
 interface StatusParts {
   readonly book: Pick<PodBook, 'get' | 'isDamaged' | 'isLacking'>;
@@ -128,4 +127,56 @@ function imagesOf(
   containers: readonly { readonly name: string; readonly image?: string }[] | null | undefined,
 ) {
   return (containers ?? []).map(({ name, image = '' }) => ({ name, image }));
+}
+
+/** A Pod that was accepted, with the containers that the virtual kubelet left out of /create and lists in /status. */
+function shownPod(accepted: ShownPod, { metadata, spec }: NamedPod): ShownPod {
+  const { uid, name, namespace } = accepted;
+  const withMore = (list: 'containers' | 'initContainers'): readonly ShownContainer[] => {
+    const known = accepted[list];
+    const listed = spec?.[list] ?? [];
+    const names = new Set(known.map(({ name: one }) => one));
+    const others = listed.filter((one) => !names.has(one.name));
+    if (others.length === 0) return known;
+    const disabled = disabledIn({ metadata }, list);
+    const more = others.filter((one) => disabled.has(one.name));
+    return [
+      ...known,
+      ...more.map((one) => ({ name: one.name, image: one.image ?? '', isOff: true as const })),
+    ];
+  };
+  return {
+    uid,
+    name,
+    namespace,
+    containers: withMore('containers'),
+    initContainers: withMore('initContainers'),
+  };
+}
+
+/** How long a Pod that interLink asks for may be without a /create, ms: interLink waits 5 minutes for its volumes. */
+const patience = 15 * 60_000;
+
+/** Pods that are kept in mind; beyond them those that were asked for first are forgotten. */
+const most = 10_000;
+
+/** Pods that interLink asks for, and that it has not asked to create. Times are ms of a clock that only grows. */
+export class UnknownPods {
+  /** By UID: when it was asked for first. */
+  readonly #asked = new Map<string, number>();
+
+  /** Whether the /create of a Pod may still come. */
+  mayCome(uid: string, now: number): boolean {
+    const first = this.#asked.get(uid);
+    if (first !== undefined) return now - first < patience;
+    const [oldest] = this.#asked.size < most ? [] : this.#asked.keys();
+    if (oldest !== undefined) this.#asked.delete(oldest);
+    this.#asked.set(uid, now);
+    return true;
+  }
+
+  /** It is known now. */
+  forget(uid: string): void {
+    this.#asked.delete(uid);
+  }
 }
