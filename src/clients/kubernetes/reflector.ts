@@ -216,9 +216,10 @@ export class Reflector<R> {
       const version = await this.#list(signal, ({ metadata }) => {
         if (isOlder(told, metadata?.resourceVersion)) missed++;
       });
-      if (missed > 0 || isOlder(version, told)) return false;
+      if (isOlder(version, told)) return false;
+      // A watch from before would tell what is older than the list.
       this.#version = version;
-      return true;
+      return missed === 0;
     } catch {
       return false;
     }
