@@ -24,6 +24,8 @@ export class BackendConnections {
   readonly #ended: AbortSignal;
   readonly #memoryOf: (kind: string) => SourceMemory;
   readonly #made = new Map<AnyBackend, Map<string, Made>>();
+  /** By backend: ids of the configurations that lead to any connection of it. */
+  readonly #configs = new Map<AnyBackend, ReadonlySet<number>>();
   /** By key, with the connections that asked for it. */
   readonly #shared = new Map<string, { readonly value: unknown; readonly by: Set<QueuesOfConnection> }>();
 
@@ -55,7 +57,7 @@ export class BackendConnections {
   /** A connection that cannot be made holds nothing that others share: no queue would ever make it leave. */
   #connect(backend: AnyBackend, place: ConnectionPlace, queues: QueuesOfConnection): BackendConnection {
     try {
-      return backend.connect(place, this.#hostOf(place.name, queues));
+      return backend.connect(place, this.#hostOf(backend, place.name, queues));
     } catch (error) {
       this.#leave(queues);
       throw error;
@@ -65,6 +67,9 @@ export class BackendConnections {
   /** From now on these lead to connections, and no others. Connections know of their queues in this order. */
   use(uses: readonly ConnectionUse[]): void {
     const byBackend = Map.groupBy(uses, ({ backend }) => backend);
+    this.#configs.clear();
+    for (const [backend, some] of byBackend)
+      this.#configs.set(backend, new Set(some.map(({ queue }) => queue.configId)));
     for (const [backend, ofBackend] of this.#made) {
       const byName = Map.groupBy(byBackend.get(backend) ?? [], ({ connection }) => connection);
       for (const [name, { connection, queues }] of ofBackend) {
@@ -90,7 +95,8 @@ export class BackendConnections {
     }
   }
 
-  #hostOf(connection: string, queues: QueuesOfConnection): ConnectionHost {
+  #hostOf(backend: AnyBackend, connection: string, queues: QueuesOfConnection): ConnectionHost {
+    const isUsed = (configId: number) => this.#configs.get(backend)?.has(configId) === true;
     const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = this.#host;
     return {
       ...(logServer && { logServer }),
@@ -106,7 +112,7 @@ export class BackendConnections {
       get queues() {
         return queues.each;
       },
-      queue: (name, configId) => queues.find(name, configId),
+      queue: (name, configId) => queues.find(name, configId, isUsed),
       pause: (howLong, signal) => queues.pause(howLong, clock, signal),
       share: (key, make) => this.#share(key, make, queues),
       memoryOf: this.#memoryOf,
@@ -155,11 +161,17 @@ class QueuesOfConnection {
     return true;
   }
 
-  find(name: string | undefined, configId: number | undefined): ConnectedQueue | undefined {
-    return (
-      this.#all.find((one) => one.queue === name && one.configId === configId) ??
-      this.#each.find(({ queue }) => queue === name)
-    );
+  /** @param isUsed whether a configuration leads to any connection of the backend */
+  find(
+    name: string | undefined,
+    configId: number | undefined,
+    isUsed: (configId: number) => boolean,
+  ): ConnectedQueue | undefined {
+    const own = this.#all.find((one) => one.queue === name && one.configId === configId);
+    if (own !== undefined) return own;
+    // Two connections may show the same workers: what a configuration of the other one says of them is not for this one to say.
+    if (configId !== undefined && isUsed(configId)) return undefined;
+    return this.#each.find(({ queue }) => queue === name);
   }
 
   async pause(howLong: () => number, clock: Clock, signal: AbortSignal): Promise<void> {

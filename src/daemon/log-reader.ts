@@ -11,6 +11,7 @@ import type { OperatorFiles } from '../util/operator-files.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { loadPlugins } from './plugins.ts';
 import { PluginFactory } from './plugin-factory.ts';
+import { memoriesToRead } from './source-memory.ts';
 
 export interface ReaderOptions {
   readonly factoryId: string;
@@ -26,7 +27,7 @@ type Snapshots = Pick<Store, 'queues'>;
 /** For the command line: how the log of this worker is read, by the configuration it was submitted with. @throws ThresherError `no-log` */
 export async function logReaderOf(
   worker: WorkerRecord,
-  store: Snapshots,
+  store: Store,
   options: ReaderOptions,
 ): Promise<LogReader> {
   const { settings, clock, files, random, log, factoryId } = options;
@@ -41,6 +42,7 @@ export async function logReaderOf(
     harvesterId: harvesterIdOf(settings.values.master),
     stateDir: settings.stateDir,
     maxStatusAge: 0,
+    memoryOf: memoriesToRead(settings.stateDir, store),
   });
   return logsOf(plugins.monitorAt(config, worker.placement), worker);
 }

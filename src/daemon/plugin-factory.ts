@@ -32,7 +32,7 @@ import { check } from '../util/schema.ts';
 import { ThresherError } from '../worker/errors.ts';
 import { noRequirements } from '../worker/worker.ts';
 import { BackendConnections, type ConnectionUse } from './backend-connections.ts';
-import { inFiles } from './source-memory.ts';
+import { memoriesToRead } from './source-memory.ts';
 import { noRequests, type SettingsSources, SourceSet } from './source-set.ts';
 
 /** A plugin that serves no queue has no workers. */
@@ -53,7 +53,7 @@ export interface PluginFactoryOptions extends Omit<Host, 'logServer'> {
   /** Absent where no source is asked. */
   readonly sources?: SettingsSources;
   readonly requests?: OperatorRequests;
-  /** Default: files of the state directory. */
+  /** Default: files of the state directory, which are only read. */
   readonly memoryOf?: (kind: string) => SourceMemory;
   /** For sources of thresher alone. */
   readonly ownServices?: OwnServices;
@@ -100,7 +100,7 @@ export class PluginFactory {
     const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = options;
     const host = { factoryId, harvesterId, stateDir, clock, files, random, log };
     this.#host = logServer === undefined ? host : { ...host, logServer };
-    const { memoryOf = inFiles(stateDir) } = options;
+    const { memoryOf = memoriesToRead(stateDir) } = options;
     this.#backends = new BackendConnections(this.#host, options.ended, memoryOf);
     const { sources = noSettings, requests = noRequests, ownServices = {}, configDir = '/' } = options;
     const parts = { host: this.#host, requests, memoryOf, ownServices, configDir };

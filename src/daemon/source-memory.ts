@@ -81,6 +81,8 @@ class Homed implements SourceMemory {
   readonly #files: Files;
   readonly #rows: Rows;
   readonly #home: Files | Rows;
+  /** By name. */
+  readonly #moves = new Map<string, Promise<void>>();
 
   constructor(files: Files, rows: Rows, home: Files | Rows) {
     this.#files = files;
@@ -93,18 +95,32 @@ class Homed implements SourceMemory {
   }
 
   async read(name: string): Promise<string | undefined> {
-    // A row is there in a file of SQLite only after a copy, and is newer than what a daemon left on this machine before.
-    const row = await this.#rows.read(name);
-    const text = row ?? (await this.#files.read(name));
-    const from = row === undefined ? this.#files : this.#rows;
-    if (text === undefined || from === this.#home) return text;
-    await this.#home.write(name, text);
-    await from.remove(name);
-    return text;
+    await this.#moved(name);
+    return this.#home.read(name);
   }
 
-  write(name: string, text: string): Promise<void> {
-    return this.#home.write(name, text);
+  async write(name: string, text: string): Promise<void> {
+    await this.#moved(name);
+    await this.#home.write(name, text);
+  }
+
+  /** Once for all who ask at the same time; where it fails, for the next one again. */
+  #moved(name: string): Promise<void> {
+    const move = this.#moves.get(name) ?? this.#move(name);
+    this.#moves.set(name, move);
+    move.catch(() => this.#moves.delete(name));
+    return move;
+  }
+
+  async #move(name: string): Promise<void> {
+    const row = await this.#rows.read(name);
+    // A row is there in a file of SQLite only after a copy, and is newer than what a daemon left on this machine before.
+    const text = row ?? (await this.#files.read(name));
+    const isHome = this.#home === this.#rows ? row !== undefined : row === undefined;
+    if (text !== undefined && !isHome) await this.#home.write(name, text);
+    // What is not right any more must not be found once an operator removes what is.
+    if (this.#home === this.#rows) await this.#files.remove(name);
+    else if (row !== undefined) await this.#rows.remove(name);
   }
 }
 
@@ -124,4 +140,20 @@ export const sourceMemories =
     const files = new Files(join(stateDir, kind));
     const rows = new Rows(kind, store);
     return new Homed(files, rows, inRows ? rows : files);
+  };
+
+/**
+ * The same for commands, which change nothing of it.
+ * @param store absent: files of the state directory alone
+ */
+export const memoriesToRead =
+  (stateDir: string, store?: Store) =>
+  (kind: string): SourceMemory => {
+    const files = new Files(join(stateDir, kind));
+    const rows = store && new Rows(kind, store);
+    return {
+      placeOf: (name) => files.placeOf(name),
+      read: async (name) => (await rows?.read(name)) ?? files.read(name),
+      write: async () => undefined,
+    };
   };

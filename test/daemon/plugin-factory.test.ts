@@ -66,6 +66,10 @@ class Recorder {
   }
 }
 const all = ['submitter', 'monitor', 'sweeper'] as const;
+const sectionOf = (kind: string) => ({
+  name: `Recorder${kind[0]?.toUpperCase()}${kind.slice(1)}`,
+  module: 'Recorder',
+});
 
 function factoryOf(...recorders: readonly Recorder[]) {
   const registry = new Registry([...builtInPlugins, ...recorders.flatMap(({ definitions }) => definitions)]);
@@ -202,6 +206,25 @@ describe('connections of backends', () => {
     ];
     plugins.run(runtimes);
     expect(recorder.changes.toSorted()).to.deep.equal(['here: A1', 'there: B2 A1']);
+  });
+
+  it('say nothing of a worker whose configuration leads to another one, though both may show it', async () => {
+    const recorder = new Recorder();
+    const { plugins, read } = factoryOf(recorder);
+    const at = (place: string, rate: number) =>
+      read('A', Object.fromEntries(all.map((kind) => [kind, { ...sectionOf(kind), place, rate }])));
+    plugins.run([
+      plugins.runtime(await at('old', 1), 1, false),
+      plugins.runtime(await at('new', 2), 2, true),
+    ]);
+    const rates = recorder.hosts.map(({ queue }) =>
+      [1, 2, 3, undefined].map((id) => (queue('A', id)?.monitor as { rate: number } | undefined)?.rate),
+    );
+    // Of a configuration that leads nowhere, and of none, each says what it can.
+    expect(rates).to.deep.equal([
+      [1, undefined, 1, 1],
+      [undefined, 2, 2, 2],
+    ]);
   });
 
   it('of two backends serve one queue, each with its own sections', async () => {

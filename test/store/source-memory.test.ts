@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { inFiles, sourceMemories } from '../../src/daemon/source-memory.ts';
+import { inFiles, memoriesToRead, sourceMemories } from '../../src/daemon/source-memory.ts';
 import type { Store } from '../../src/store/store.ts';
 import { onEachDatabase } from '../support/each-database.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -58,6 +58,37 @@ onEachDatabase('the memory of a source', (database) => {
     // What a daemon on this machine left long ago does not count.
     writeFileSync(file, 'stale');
     expect(await inRows().read('orders.json')).to.equal('from before');
+    // Nor does it once an operator has removed the row.
+    await store.sourceMemories.remove('toy', 'orders.json');
+    expect(await inRows().read('orders.json')).to.equal(undefined);
+  });
+
+  it('moves from a file once, however many ask for it at the same time', async () => {
+    leave('from before');
+    const memory = inRows();
+    const read = store.sourceMemories.read.bind(store.sourceMemories);
+    let asked = 0;
+    store.sourceMemories.read = async (...of) => {
+      const row = await read(...of);
+      // The second one has its answer when the first one has moved the file.
+      if (++asked === 2) await new Promise((moved) => setTimeout(moved, 50));
+      return row;
+    };
+    const all = await Promise.all([memory.read('orders.json'), memory.read('orders.json')]);
+    expect(all).to.deep.equal(['from before', 'from before']);
+  });
+
+  it('is seen by commands where it is, and left as it is', async () => {
+    await inRows().write('orders.json', 'a row');
+    leave('a file');
+    const memory = memoriesToRead(stateDir, store)('toy');
+    expect(await memory.read('orders.json')).to.equal('a row');
+    await store.sourceMemories.remove('toy', 'orders.json');
+    expect(await memory.read('orders.json')).to.equal('a file');
+    await memory.write('orders.json', 'changed');
+    for (const all of [memory, memoriesToRead(stateDir)('toy')])
+      expect(await all.read('orders.json')).to.equal('a file');
+    expect(await store.sourceMemories.read('toy', 'orders.json')).to.equal(undefined);
   });
 
   it('moves back into a file, and counts more than what was there', async () => {

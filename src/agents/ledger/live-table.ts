@@ -143,6 +143,11 @@ export class LiveTable {
   *on(placement: string): Iterable<LiveWorker> {
     for (const worker of this.#workers.values()) if (worker.placement === placement) yield worker;
   }
+
+  /** Of all connections. */
+  ids(): Iterable<number> {
+    return this.#workers.keys();
+  }
 }
 
 export function fingerprintOf(observation: Observation): number {

@@ -150,7 +150,7 @@ export class ReconcilerAgent {
     for (const { found, row, why } of await this.orphans()) {
       // The removals before this one may have taken long.
       if (await this.#isOfWorker(found, row, handles)) {
-        const facts = { place: found.place, why: 'it belongs to a worker by now' };
+        const facts = { place: found.place, why: 'it is that of a worker by now, or has the number of one' };
         this.#parts.log.info('orphan not removed', facts);
         continue;
       }
@@ -166,7 +166,8 @@ export class ReconcilerAgent {
   }
 
   /**
-   * Whether a row says something else of an orphan than when it was judged, or a living worker has its handle.
+   * Whether a row says something else of an orphan than when it was judged, or a living worker has its handle. Another connection may lead to the
+   * same place, so that a mark that cannot be read may be that of a worker there.
    * @param handles of living workers, as far as they are known; takes up the others
    */
   async #isOfWorker(
@@ -179,7 +180,8 @@ export class ReconcilerAgent {
       const now = (await this.#stored(store.workers.fates([identity.workerId]))).get(identity.workerId);
       if (now?.status !== row?.status || now?.swept !== row?.swept) return true;
     }
-    const living = new Set([...ledger.live.on(this.#connection.name)].map(({ workerId }) => workerId));
+    const here = () => [...ledger.live.on(this.#connection.name)].map(({ workerId }) => workerId);
+    const living = new Set(identity === undefined ? ledger.live.ids() : here());
     const unknown = [...living].filter((workerId) => !handles.has(workerId));
     for (const record of unknown.length === 0 ? [] : await this.#stored(store.workers.byIds(unknown)))
       if (record.handle !== undefined) handles.set(record.workerId, record.handle);

@@ -70,7 +70,7 @@ export class HTCondorClient {
     this.#limits = { ...timeLimits, ...options.timeLimits };
   }
 
-  /** From now on the schedd is called by this name. */
+  /** From now on the schedd is called by this name, but for submissions. */
   callAt(place: Pick<ScheddPlace, 'name' | 'pool'>): void {
     this.#name = place.name ?? '';
     this.#tools.callAt(place);
@@ -85,6 +85,7 @@ export class HTCondorClient {
     const tool: Tool = {
       command: 'condor_submit',
       args: ['-terse', ...(spool ? ['-spool'] : []), '-'],
+      byFirstName: true,
       changes: true,
       timeLimit: spool ? this.#limits.transfer : this.#limits.change,
       input: text.endsWith('\n') ? text : `${text}\n`,

@@ -84,6 +84,8 @@ export interface Tool {
    * and addresses in its own arguments. Default: the schedd.
    */
   readonly target?: 'schedd' | 'named-schedd' | 'pool' | 'files';
+  /** The schedd is called by the name of the place, whatever `callAt` said. */
+  readonly byFirstName?: boolean;
   /** Whether it changes anything: what is killed may have done so. */
   readonly changes: boolean;
   /** ms, from the moment it runs. */
@@ -183,6 +185,7 @@ const withCategories = 'D_CAT';
 
 /** Runs the commands of HTCondor for one schedd, so many at once. */
 export class CondorTools {
+  readonly #first: Pick<ScheddPlace, 'name' | 'pool'>;
   #place: Pick<ScheddPlace, 'name' | 'pool'>;
   readonly #toolDirectory: string | undefined;
   readonly #clock: Clock;
@@ -191,7 +194,7 @@ export class CondorTools {
   readonly #onDebug: ToolsOptions['onDebug'];
 
   constructor({ place, clock, environment, atOnce = 4, onDebug }: ToolsOptions) {
-    this.#place = place;
+    [this.#first, this.#place] = [place, place];
     this.#toolDirectory = place.toolDirectory;
     this.#clock = clock;
     this.#turns = new Turns(atOnce);
@@ -271,9 +274,11 @@ export class CondorTools {
     return failureOf(this.called(tool), stderr, `exit status ${status ?? '?'}`);
   }
 
-  called({ command, changes, input, target = 'schedd' }: Tool): Called {
+  called(tool: Tool): Called {
+    const { command, changes, input, target = 'schedd' } = tool;
     const isSchedd = target === 'schedd' || target === 'named-schedd';
-    const place = isSchedd ? placeText(this.#place) : poolText(this.#place);
+    const at = this.#placeOf(tool);
+    const place = isSchedd ? placeText(at) : poolText(at);
     return { command, place, changes, ...(command === 'condor_submit' && { submitted: input ?? '' }) };
   }
 
@@ -289,8 +294,12 @@ export class CondorTools {
     await within(this.#clock, patience, all, signal);
   }
 
+  #placeOf({ byFirstName = false }: Tool): Pick<ScheddPlace, 'name' | 'pool'> {
+    return byFirstName ? this.#first : this.#place;
+  }
+
   #started(tool: Tool, signal: AbortSignal): Promise<ProgramEnd> {
-    const { name, pool } = this.#place;
+    const { name, pool } = this.#placeOf(tool);
     const toolDirectory = this.#toolDirectory;
     const most = tool.onOutput === undefined ? longestAnswer : longestStream;
     const { command, args, outputLimit = most, environment, target = 'schedd', ...more } = tool;

@@ -165,7 +165,9 @@ export class Access {
     try {
       await this.#confirm?.({ server: access.server, ca: digest });
     } catch (error) {
-      this.#refused = { error };
+      // Where it cannot be said which cluster it was, the files may be as good as the last login.
+      if (error instanceof ThresherError && error.code === 'kubernetes-other-cluster')
+        this.#refused = { error };
       throw error;
     }
     this.#refused = undefined;

@@ -160,9 +160,11 @@ export class Reflector<R> {
     let last: string | undefined;
     while (!ended()) {
       const before = this.#events;
-      const error = await this.#pass(failures > 0, signal);
+      const end = await this.#pass(failures > 0, signal);
       if (ended()) return;
-      if (isSilence(error) && (await this.#missedNothing(signal))) {
+      const error = isSilence(end) ? await this.#afterSilence(end, signal) : end;
+      if (ended()) return;
+      if (isSilence(end) && error === undefined) {
         [failures, last] = [0, undefined];
         continue;
       }
@@ -206,22 +208,24 @@ export class Reflector<R> {
 
   /**
    * Lists everything after a watch on which nothing came: where nothing happens, an API server may send no bookmarks, either.
-   * @returns false where the server gives no list, or one with changes that the watch did not report, as something between it and thresher does
-   *   that holds watches back
+   * @returns why there is no list; the silence itself where the list is older, or has objects that the watch did not report, as something between
+   *   the server and thresher does that holds watches back. That objects are gone a list does not show by itself: it is no trouble
    */
-  async #missedNothing(signal: AbortSignal): Promise<boolean> {
+  async #afterSilence(silence: unknown, signal: AbortSignal): Promise<unknown> {
     const told = this.#version;
     let missed = 0;
     try {
       const version = await this.#list(signal, ({ metadata }) => {
         if (isOlder(told, metadata?.resourceVersion)) missed++;
       });
-      if (isOlder(version, told)) return false;
+      if (isOlder(version, told)) return silence;
+      // Meanwhile another part of the daemon saw an older state.
+      if (this.#watching.signal.aborted) return this.#watching.signal.reason as unknown;
       // A watch from before would tell what is older than the list.
       this.#version = version;
-      return missed === 0;
-    } catch {
-      return false;
+      return missed === 0 ? undefined : silence;
+    } catch (error) {
+      return error;
     }
   }
 

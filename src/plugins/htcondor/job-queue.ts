@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { classAdString } from '../../clients/htcondor/classad.ts';
 import type { HTCondorClient, QueueOfSchedd } from '../../clients/htcondor/client.ts';
 import { HTCondorError, isHTCondorError } from '../../clients/htcondor/errors.ts';
@@ -6,7 +7,7 @@ import { isObject } from '../../util/json.ts';
 import { messageOf, ThresherError, toReason } from '../../worker/errors.ts';
 import type { Log } from '../contracts/context.ts';
 import type { SourceMemory } from '../contracts/source.ts';
-import { type Schedd, submissionHostOf } from './place/schedds.ts';
+import { isOfMachine, type Schedd, submissionHostOf } from './place/schedds.ts';
 
 /** How soon a schedd is asked again that has never said when its queue was made, and a place is tried again that took no text, ms. */
 const tryAgain = 60_000;
@@ -82,6 +83,8 @@ export class JobQueue {
   #other: number | undefined;
   /** The other name by which it is called. */
   #calledAs: string | undefined;
+  /** By that name it is on another machine. */
+  #isElsewhere = false;
 
   constructor(parts: JobQueueParts) {
     this.#parts = parts;
@@ -89,9 +92,12 @@ export class JobQueue {
     this.#text = `${encodeURIComponent(this.#submissionHost)}.json`;
   }
 
-  /** Whether it had another queue when it was asked last. */
-  get isOther(): boolean {
-    return this.#other !== undefined;
+  /**
+   * Whether logs of job events on this machine may tell of the jobs of another queue: the schedd had another one when it was asked last, or its
+   * jobs are with a schedd of another machine, and this one has jobs with the same numbers.
+   */
+  get logsAreOfOther(): boolean {
+    return this.#other !== undefined || this.#isElsewhere;
   }
 
   /**
@@ -132,13 +138,18 @@ export class JobQueue {
   /**
    * To be called after a look that failed: where another name of the settings leads to the same queue now, the schedd is called by that one.
    * Whether a schedd that calls itself otherwise has the same queue, its jobs say: by `GlobalJobId` each names the schedd that took it.
+   * @returns whether it is called by another name than before
    */
-  async callOtherwise(signal: AbortSignal): Promise<void> {
+  async callOtherwise(signal: AbortSignal): Promise<boolean> {
     const { names, client, clientAt, log } = this.#parts;
     const kept = await this.#kept();
-    if (kept?.name === undefined) return;
-    for (const [host, { place, birth }] of names) {
-      if (host === this.#name || birth !== kept.birth || signal.aborted) continue;
+    if (kept?.name === undefined) return false;
+    const others = [...names].filter(([host, { birth }]) => host !== this.#name && birth === kept.birth);
+    // The look may have failed for another reason, such as the history.
+    const answers = async () => (await client.jobQueue(signal)).birth === kept.birth;
+    if (others.length === 0 || (await answers().catch(() => false))) return false;
+    for (const [host, { place }] of others) {
+      if (signal.aborted) return false;
       try {
         const other = clientAt(place);
         const said = await other.jobQueue(signal);
@@ -148,28 +159,36 @@ export class JobQueue {
         // It does not answer by this one, either, which its own connection says.
         continue;
       }
-      client.callAt(place);
-      this.#calledAs = host === this.#submissionHost ? undefined : host;
-      [this.#started, this.#other] = [undefined, undefined];
+      this.#callAt(place);
       const facts = { submissionHost: this.#submissionHost, name: host };
       log.warn('the schedd is called by another of its names', facts);
-      return;
+      return true;
     }
+    return false;
+  }
+
+  #callAt(place: Place): void {
+    const host = submissionHostOf(place);
+    this.#parts.client.callAt(place);
+    this.#calledAs = host === this.#submissionHost ? undefined : host;
+    this.#isElsewhere = this.#calledAs !== undefined && !isOfMachine(place, hostname());
+    [this.#started, this.#other] = [undefined, undefined];
   }
 
   /** @throws ThresherError `htcondor-other-queue` */
   async #callByOwnName(signal: AbortSignal): Promise<void> {
-    const { client, clientAt, place } = this.#parts;
+    const { clientAt, place } = this.#parts;
     const kept = await this.#kept();
-    const said = await clientAt(place)
-      .jobQueue(signal)
-      .catch(() => undefined);
-    if (said === undefined || said.birth !== kept?.birth) {
-      const message = `${this.#submissionHost} does not answer to this name, or has another job queue: its jobs are followed and ended by its name ${this.#name}, and no more are submitted. Give the schedd this name in the queues, too`;
-      throw new ThresherError('htcondor-other-queue', message);
+    if (kept !== undefined) {
+      const said = await clientAt(place)
+        .jobQueue(signal)
+        .catch(() => undefined);
+      if (said?.birth !== kept.birth) {
+        const message = `${this.#submissionHost} does not answer to this name, or has another job queue: its jobs are followed and ended by its name ${this.#name}, and no more are submitted. Give the schedd this name in the queues, too; if another schedd has the name ${this.#submissionHost} for good, remove ${this.#place} once no job of the former one is left`;
+        throw new ThresherError('htcondor-other-queue', message);
+      }
     }
-    client.callAt(place);
-    [this.#calledAs, this.#started] = [undefined, said.started];
+    this.#callAt(place);
   }
 
   async #hasJobsOf(
@@ -201,6 +220,8 @@ export class JobQueue {
   async #ask(signal: AbortSignal): Promise<Said | undefined> {
     const { client, clock, log, names, place } = this.#parts;
     const kept = await this.#kept();
+    // An operator gave up the queue that the other name leads to.
+    if (kept === undefined && this.#calledAs !== undefined) this.#callAt(place);
     const failedAt = this.#failedAt ?? -Infinity;
     if (kept === undefined && failedAt + tryAgain > clock.monotonic()) return undefined;
     try {

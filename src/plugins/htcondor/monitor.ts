@@ -111,7 +111,7 @@ export class HTCondorMonitor implements Monitor {
       soon = (await this.#followLogs(sink)) || soon;
       soon = this.#tooLarge.takeNews() || soon;
       const { pollInterval, listInterval } = this.#options;
-      const trusted = schedd.logs.any && schedd.jobs.logIsTrusted && !soon;
+      const trusted = this.hearsAtOnce() && !soon;
       const interval = 1000 * (trusted ? Math.max(pollInterval, listInterval) : pollInterval);
       const now = clock.monotonic();
       const wait = lookedAt + interval - now;
@@ -135,9 +135,7 @@ export class HTCondorMonitor implements Monitor {
         // Ends that were read wait for the queue to agree, so that they have to be read again after a restart.
         if (!isOver(signal)) {
           sink.trouble(toReason(error));
-          await schedd.jobQueue.callOtherwise(signal).catch((why: unknown) => {
-            daemon.log.debug('another name of a schedd cannot be found', { ...toReason(why) });
-          });
+          await this.#callOtherwise(signal);
         }
         soon = true;
       }
@@ -147,8 +145,8 @@ export class HTCondorMonitor implements Monitor {
 
   /** The log is read on all the time. Before it has proved itself, a question is better. */
   hearsAtOnce(): boolean {
-    const { logs, jobs } = this.#parts.schedd;
-    return logs.any && jobs.logIsTrusted;
+    const { logs, jobs, jobQueue } = this.#parts.schedd;
+    return logs.any && jobs.logIsTrusted && !jobQueue.logsAreOfOther;
   }
 
   async check(workers: readonly Worker[], signal: AbortSignal): Promise<ReadonlyMap<number, CheckResult>> {
@@ -202,6 +200,18 @@ export class HTCondorMonitor implements Monitor {
     return sharedMonitorOptions(this.#parts.daemon, defaults);
   }
 
+  async #callOtherwise(signal: AbortSignal): Promise<void> {
+    const { schedd, daemon } = this.#parts;
+    try {
+      if (!(await schedd.jobQueue.callOtherwise(signal)) || !schedd.jobQueue.logsAreOfOther) return;
+      // What the logs told before is of the jobs of this machine.
+      schedd.jobs.forgetTold();
+      this.#ends.keepOpen();
+    } catch (error) {
+      daemon.log.debug('another name of a schedd cannot be found', { ...toReason(error) });
+    }
+  }
+
   /** Shows what the logs said since. @returns whether the schedd must be asked. */
   async #followLogs(sink: ObservationSink): Promise<boolean> {
     const { schedd, daemon } = this.#parts;
@@ -210,7 +220,7 @@ export class HTCondorMonitor implements Monitor {
     let changes = 0;
     const take = (events: readonly JobEvent[]) => {
       // The jobs of another queue have numbers of ours.
-      if (schedd.jobQueue.isOther) return;
+      if (schedd.jobQueue.logsAreOfOther) return;
       for (const job of schedd.jobs.apply(events, schedd.fresh)) {
         changes++;
         const id = jobIdText(job.id);

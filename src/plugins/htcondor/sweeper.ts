@@ -164,7 +164,9 @@ export class HTCondorSweeper implements Sweeper {
         // thresher may have submitted it, as a user that it was before its state directory was made.
         return { ...here, damage, isDoubtful: true };
       }
-      if (identity === undefined || workerId === undefined) return here;
+      // By whichever name the schedd is called, it is the same job.
+      if (identity === undefined || workerId === undefined)
+        return { ...here, handle: { batchID: jobIdText(id) } };
       // Its files may never come: whether it is one at all is for the submitter to say.
       if (isHalf(job)) return { ...here, identity };
       const { heldTimeout } = options(queue, configId);

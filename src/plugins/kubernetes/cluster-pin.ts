@@ -24,6 +24,8 @@ export class ClusterPin {
   readonly #memory: SourceMemory;
   readonly #text: string;
   #found: ClusterIdentity | undefined;
+  /** What is kept. Undefined: it was not read yet. */
+  #kept: ClusterIdentity | undefined;
   #keeping = false;
 
   constructor(name: string, { stateDir, memoryOf }: Pick<ConnectionHost, 'stateDir' | 'memoryOf'>) {
@@ -65,11 +67,13 @@ export class ClusterPin {
   }
 
   async #write({ server, ca }: ClusterIdentity): Promise<void> {
-    const known = await this.#read();
-    if (known?.server === server && known.ca === ca) return;
-    if (!existsSync(this.#stateDir)) return;
-    const kept = { connection: this.#name, server, ca };
-    await this.#memory.write(this.#text, `${JSON.stringify(kept, null, 2)}\n`);
+    const isKept = (one: ClusterIdentity | undefined) => one?.server === server && one.ca === ca;
+    if (isKept(this.#kept)) return;
+    this.#kept = await this.#read();
+    if (isKept(this.#kept) || !existsSync(this.#stateDir)) return;
+    const text = { connection: this.#name, server, ca };
+    await this.#memory.write(this.#text, `${JSON.stringify(text, null, 2)}\n`);
+    this.#kept = { server, ca };
   }
 }
 

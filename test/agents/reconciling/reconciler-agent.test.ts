@@ -418,6 +418,19 @@ describe('the listing of a connection', () => {
     expect(removed).to.deep.equal(['/pilots/2', '/pilots/4']);
   });
 
+  it('hole 5: removes no orphan without a mark that has the number of a living worker of another connection, which may lead there, too', async () => {
+    const bare = (id: number) => ({ place: `/pilots/${id}`, handle: { batchID: `${id}` } });
+    const handle = { batchID: '1', submissionHost: 'old' };
+    await parts.ledger.adopt([workerOf(1, { placement: 'elsewhere', handle })], 'submitted');
+    configured = () => false;
+    const marked = { ...shown(3), handle: { batchID: '1' } };
+    listed = [bare(1), bare(2), marked];
+    const removing = agent();
+    await removing.pass();
+    expect(await removing.removeOrphans()).to.equal(2);
+    expect(removed).to.deep.equal(['/pilots/2', '/pilots/3']);
+  });
+
   const login = 'Zq7T0kenOfOurLoginXy81LmN4pQ9rSt2';
   const tainted: Readonly<Record<string, (one: Found) => Partial<Found>>> = {
     ...Object.fromEntries(

@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { HTCondorClient } from '../../../src/clients/htcondor/client.ts';
@@ -55,5 +55,36 @@ describe('what is kept of an answer of HTCondor', () => {
         kept.add(one);
       }).to.throw(`${mostKept.characters} characters`);
     }
+  });
+});
+
+describe('a schedd that is called by another name', () => {
+  it('is asked and told by that one from then on, and given jobs by its own alone', async () => {
+    const toolDirectory = temporaryDirectory();
+    const called = join(toolDirectory, 'called');
+    const answers = { condor_q: "echo '[]'", condor_submit: "cat > /dev/null; echo '7.0 - 7.0'" };
+    for (const [command, answer] of Object.entries(answers)) {
+      writeFileSync(
+        join(toolDirectory, command),
+        `#!/bin/sh\necho "${command} $*" >> ${called}\n${answer}\n`,
+      );
+      chmodSync(join(toolDirectory, command), 0o755);
+    }
+    const place = { name: 'old@a', pool: 'pool.test', toolDirectory };
+    const client = new HTCondorClient({ place, clock: systemClock, environment: process.env });
+    client.callAt({ name: 'new@b' });
+    await client.queue('true', ['ClusterId'], signal);
+    await client.submit('queue', {}, signal);
+    client.callAt(place);
+    await client.queue('true', ['ClusterId'], signal);
+    const names = readFileSync(called, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => [line.split(' ')[0], /-name (\S+)(?: -pool (\S+))?/.exec(line)?.slice(1)]);
+    expect(names).to.deep.equal([
+      ['condor_q', ['new@b', undefined]],
+      ['condor_submit', ['old@a', 'pool.test']],
+      ['condor_q', ['old@a', 'pool.test']],
+    ]);
   });
 });

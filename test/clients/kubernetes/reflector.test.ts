@@ -266,9 +266,8 @@ describe('a reflector', () => {
       server.next(...answers);
       await clock.advance(100_000);
       await until('it noticed', () => reflector.state.trouble !== undefined);
-      expect(reflector.state)
-        .to.have.nested.property('trouble.message')
-        .that.contains('has been silent for 100 s');
+      const why = what === 'does not come' ? 'closed the connection' : 'has been silent for 100 s';
+      expect(reflector.state).to.have.nested.property('trouble.message').that.contains(why);
       server.next(list('9'), lines([event('ADDED', 'a', '10')]));
       await clock.pass(1000);
       await until('it goes on', () => reflector.state.synced);
@@ -276,6 +275,39 @@ describe('a reflector', () => {
       const isListed = what.startsWith('has changes');
       expect(versions().at(-1), 'nothing older than a list is told again').to.equal(isListed ? '9' : '5');
     });
+
+  /** A silent watch, and the list that is asked for behind it. */
+  async function silent(): Promise<ServerResponse> {
+    const open: ServerResponse[] = [];
+    server.next(list('5'), (response, request) => {
+      open.push(response);
+      lines([])(response, request);
+    });
+    follow();
+    await until('it is watched', () => open.length === 1 && clock.sleeping.includes(100_000));
+    const asked = Promise.withResolvers<ServerResponse>();
+    server.next(asked.resolve);
+    await clock.advance(100_000);
+    return asked.promise;
+  }
+
+  it('tells of no trouble where it is stopped while it lists behind a silence', async () => {
+    await silent();
+    for (const end of stop) await end();
+    expect(reflector.state).not.to.have.property('trouble');
+  });
+
+  it('lists again where another part of the daemon sees an older state while it lists behind a silence', async () => {
+    const listing = await silent();
+    reflector.listed('3', '5');
+    server.next(list('4', 'restored'), lines([event('ADDED', 'a', '6')]));
+    list('9', 'before')(listing, server.requests.at(-1)!);
+    await until('it noticed', () => reflector.state.trouble !== undefined);
+    expect(reflector.state.trouble).to.have.property('code', 'kubernetes-rewound');
+    await clock.pass(1000);
+    await until('it saw the event', () => told.at(-1) === '+a');
+    expect(versions()).to.deep.equal([null, '5', null, null, '4']);
+  });
 
   it('the reflector asks less and less often while the server does not answer, and says so', async () => {
     server.always(cut);

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { HTCondorError } from '../../../src/clients/htcondor/errors.ts';
@@ -292,6 +293,67 @@ describe('hole 5: the job queue of a schedd that another machine asks, or that h
       net.answers.delete('new');
       expect(await look(old), 'it is called by its own name again').to.equal('the same');
     });
+
+  it('is its own again where another schedd has its old name for good, once an operator removed what is kept', async () => {
+    net.answers.set('old', here);
+    const [before] = net.daemon('old');
+    await look(before);
+    net.answers.set('old', there);
+    net.answers.set('new', here);
+    const [old, other] = net.daemon('old', 'new');
+    expect([await look(other), await look(old), await look(old)]).to.deep.equal([
+      ...['the same', 'htcondor-other-queue', 'the same'],
+    ]);
+    const submission = () =>
+      (old?.requireNow(signal) ?? Promise.resolve()).then(
+        () => 'the same',
+        (error: unknown) => (error as Error).message,
+      );
+    const [text = ''] = [...net.texts.keys()];
+    expect(await submission()).to.contain(
+      `remove ${text} of the database once no job of the former one is left`,
+    );
+    for (const asks of [submission, () => look(old)]) {
+      net.texts.delete(text);
+      expect(['the same', 'condor-answer']).to.include(await asks());
+      expect([await look(old), await submission()]).to.deep.equal(['the same', 'the same']);
+      expect(net.texts.get(text)).to.contain(String(second));
+      net.texts.set(text, JSON.stringify({ jobQueueBirthdate: first, name: 'schedd@a' }));
+      for (let n = 0; n < 2; n++) await look(old);
+    }
+  });
+
+  it('keeps its name where it answers, whatever else made a look fail', async () => {
+    net.answers.set('a', here);
+    net.answers.set('b', here);
+    const queues = net.daemon('a', 'b');
+    for (const queue of queues) await look(queue);
+    for (const queue of queues) expect(await queue.callOtherwise(signal)).to.equal(false);
+    expect(net.log.lines).to.deep.equal([]);
+    net.answers.delete('a');
+    expect(await queues[0]?.callOtherwise(signal)).to.equal(true);
+    expect(await queues[0]?.callOtherwise(signal)).to.equal(false);
+  });
+
+  it('says that the logs of this machine are not about its jobs while these are with the schedd of another one', async () => {
+    for (const [name, isElsewhere] of [
+      ['schedd@a', true],
+      [`schedd@${hostname()}`, false],
+    ] as const) {
+      net = new Net();
+      net.answers.set('LOCAL', here);
+      await look(net.daemon(undefined)[0]);
+      net.answers.set('LOCAL', there);
+      net.answers.set(name, here);
+      const [local, named] = net.daemon(undefined, name);
+      expect(local?.logsAreOfOther, 'nothing was asked').to.equal(false);
+      expect([await look(named), await look(local)]).to.deep.equal(['the same', 'htcondor-other-queue']);
+      expect([await look(local), local?.logsAreOfOther]).to.deep.equal(['the same', isElsewhere]);
+      net.answers.set('LOCAL', here);
+      await local?.requireNow(signal);
+      expect(local?.logsAreOfOther).to.equal(false);
+    }
+  });
 
   it('is that of a schedd that calls itself otherwise where this has its jobs, and not by the time of its making alone', async () => {
     net.answers.set('old', here);

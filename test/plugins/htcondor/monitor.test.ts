@@ -267,6 +267,42 @@ describe('the monitor of HTCondor', () => {
     expect([...new Set(seen)]).to.deep.equal(['1 running ']);
   });
 
+  describe('hole 5: while its jobs are with the schedd of another machine, whose numbers this machine gives, too', () => {
+    const terminated =
+      '005 (7.0.0) 2026-11-21 20:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n...\n';
+    const goElsewhere = () => {
+      Object.defineProperty(schedd.jobQueue, 'logsAreOfOther', { value: true });
+      return true;
+    };
+    let path: string;
+
+    beforeEach(() => {
+      path = join(directory, 'events');
+      writeFileSync(path, '');
+      schedd.logs.follow([{ path, own: true }]);
+    });
+
+    it('reads of no end in the log of this one', async () => {
+      queue = [job(0, { JobStatus: 2 })];
+      await look();
+      goElsewhere();
+      writeFileSync(path, terminated);
+      for (let n = 0; n < 2; n++) await look();
+      expect([...new Set(seen)]).to.deep.equal(['1 running ']);
+      expect([schedd.jobs.endOf('7.0'), monitor.hearsAtOnce()]).to.deep.equal([undefined, false]);
+    });
+
+    it('forgets the ends that it read before', async () => {
+      writeFileSync(path, terminated);
+      isAway = true;
+      schedd.jobQueue.callOtherwise = async () => goElsewhere();
+      await look();
+      isAway = false;
+      const worker = workerOf(1, { handle: { batchID: '7.0', submissionHost: 'S,None' } });
+      expect((await monitor.check([worker], signal)).get(1)).to.deep.equal({ kind: 'absent' });
+    });
+  });
+
   it('hole 3: gives no job up that only another queue does not have', async () => {
     const mark = { [marks.queue]: 'Q', HoldReasonCode: 13, HoldReason: 'no such file' };
     queue = [job(0, { ...mark, JobStatus: held, EnteredCurrentStatus: seconds() - 9e6 })];

@@ -217,6 +217,19 @@ describe('the sweeper of HTCondor', () => {
     ]);
   });
 
+  it('hole 5: lists a job without a readable mark by its number alone, which the schedd gives it by whichever name it is called', async () => {
+    const ads = [{ [marksOfJobs.identity]: 'damaged' }, identityOf(4)];
+    const queueAs: QueueAs = async (read) =>
+      ads.map((ad, id) =>
+        read({ ClusterId: id, ProcId: 0, harvesterWorkerID: `${id + 3}`, JobStatus: 2, ...ad }),
+      );
+    const listed = await sweeperOf(queueAs).list(signal);
+    expect(listed.map(({ handle }) => handle)).to.deep.equal([
+      { batchID: '0.0' },
+      { batchID: '1.0', submissionHost: 'LOCAL' },
+    ]);
+  });
+
   it('lists nothing while it cannot be said whose jobs with its marks are: they may be workers of a lost database', async () => {
     const jobs = [{ ClusterId: 3, ProcId: 0, harvesterWorkerID: '3', JobStatus: 2, Owner: 'pilot' }];
     const unanswered = new HTCondorError({

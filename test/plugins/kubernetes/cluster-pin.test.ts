@@ -5,6 +5,7 @@ import { Access } from '../../../src/clients/kubernetes/access.ts';
 import { inFiles } from '../../../src/daemon/source-memory.ts';
 import type { Context } from '../../../src/plugins/contracts/index.ts';
 import { ClusterPin, type ClusterIdentity } from '../../../src/plugins/kubernetes/cluster-pin.ts';
+import { ThresherError } from '../../../src/worker/errors.ts';
 import { kubeconfig, rejection, writeKubeconfig } from '../../support/kubernetes-client.ts';
 import { KubernetesStub } from '../../support/kubernetes-stub.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -184,6 +185,44 @@ describe('a login whose kubeconfig is changed to another cluster', () => {
     writeKubeconfig(kubeconfig(cluster(other.server, 'a')), directory);
     await clock.advance(11_000);
     expect(await server()).to.equal(other.server);
+  });
+
+  it('stays as it was while it cannot be said which cluster it was, as by a database that is away', async () => {
+    const clock = new ManualClock();
+    const directory = temporaryDirectory();
+    const file = writeKubeconfig(kubeconfig(cluster(first.server, 'a')), directory);
+    const pin = new ClusterPin(name, { stateDir: directory, memoryOf: inFiles(directory) });
+    let isAway = false;
+    const access = new Access({ kind: 'file', file }, { clock, files }, async (found) => {
+      if (isAway) throw new ThresherError('store-failed', 'the database does not answer');
+      await pin.confirm(found);
+    });
+    const server = async () => (await access.current(always)).access.server;
+    await server();
+    isAway = true;
+    writeKubeconfig(kubeconfig(cluster(other.server, 'a')), directory);
+    for (let turn = 0; turn < 3; turn++) {
+      await clock.advance(11_000);
+      expect(await server()).to.equal(first.server);
+    }
+    isAway = false;
+    await clock.advance(11_000);
+    expect(await server()).to.equal(other.server);
+  });
+
+  it('is confirmed without the place where it is kept, once this daemon has written it', async () => {
+    let [read, written] = [0, 0];
+    const memory = {
+      placeOf: (text: string) => text,
+      read: async () => void read++,
+      write: async () => void written++,
+    };
+    const pin = new ClusterPin(name, { stateDir: temporaryDirectory(), memoryOf: () => memory });
+    await pin.keep();
+    await judged(pin, first);
+    const before = read;
+    expect(await judged(pin, first, first)).to.deep.equal(['the same', 'the same']);
+    expect([read - before, written]).to.deep.equal([0, 1]);
   });
 });
 

@@ -74,6 +74,14 @@ export class KnownJobs {
     if (job !== undefined) this.#doubtful.add(job.ad);
   }
 
+  /** Ends, and jobs that are known by the logs alone, are those of another queue. */
+  forgetTold(): void {
+    this.#ended.clear();
+    this.#others.clear();
+    this.#text = 0;
+    [this.#told, this.#doubt] = [false, 0];
+  }
+
   /** Whether something speaks against this end: the queue, what the log says behind it, or that it may be of another queue. */
   isDoubtful(id: string): boolean {
     const ad = this.#ended.get(id)?.ad ?? this.#others.get(id);

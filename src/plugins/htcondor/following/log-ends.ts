@@ -108,7 +108,7 @@ export class LogEnds {
   /** Ends that were read while the schedd has another queue may be those of other jobs. */
   doubtOfOther(): void {
     const { jobs, jobQueue } = this.#schedd;
-    if (jobQueue.isOther) for (const id of this.#readAt.keys()) jobs.doubt(id);
+    if (jobQueue.logsAreOfOther) for (const id of this.#readAt.keys()) jobs.doubt(id);
   }
 
   /** Jobs that ended by the log, as the queue has them now; one that is not there any more as it ended by the log. @throws HTCondorError, ThresherError */

@@ -68,7 +68,9 @@ export class CeTally {
     const all = [...[...this.#living.values()].flat(), ...fresh, ...this.#ended.values()].filter(
       (one) => one.queue === queue,
     );
-    const byCe = Map.groupBy(all, ({ ce }) => ce);
+    // Two connections that lead to one schedd show the same workers.
+    const each = new Map(all.map((one) => [one.workerId, one]));
+    const byCe = Map.groupBy(each.values(), ({ ce }) => ce);
     const counts = new Map([...byCe].map(([ce, workers]) => [ce, countsOf(workers, now)]));
     return { counts, running: counts.values().reduce((sum, one) => sum + one.running, 0) };
   }

@@ -43,6 +43,19 @@ describe('the tally of who is at which CE', () => {
     expect(queuedAt(tally)).to.equal(0);
   });
 
+  it('counts a worker once that two connections show, as where they lead to one schedd', () => {
+    const tally = new CeTally();
+    for (const connection of ['old', 'new'])
+      tally.see(connection, [worker(1), worker(2, { status: 'running' }), worker(3)]);
+    tally.ended(worker(3, { status: 'finished' }));
+    const { counts, running } = tally.of('Q', now);
+    expect(counts.get('a')).to.deep.equal({
+      ...{ queued: 1, running: 1 },
+      recent: { queued: 1, running: 1, finished: 1 },
+    });
+    expect(running).to.equal(1);
+  });
+
   it('keeps a worker that an older question could not see, and forgets one that is not there', () => {
     const tally = new CeTally();
     tally.submitted('one', worker(1));
