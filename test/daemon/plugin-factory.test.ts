@@ -66,8 +66,8 @@ class Recorder {
   }
 }
 const all = ['submitter', 'monitor', 'sweeper'] as const;
-const sectionOf = (kind: string) => ({
-  name: `Recorder${kind[0]?.toUpperCase()}${kind.slice(1)}`,
+const sectionOf = (kind: 'submitter' | 'monitor' | 'sweeper') => ({
+  name: { submitter: 'RecorderSubmitter', monitor: 'RecorderMonitor', sweeper: 'RecorderSweeper' }[kind],
   module: 'Recorder',
 });
 
@@ -217,8 +217,8 @@ describe('connections of backends', () => {
       plugins.runtime(await at('old', 1), 1, false),
       plugins.runtime(await at('new', 2), 2, true),
     ]);
-    const rates = recorder.hosts.map(({ queue }) =>
-      [1, 2, 3, undefined].map((id) => (queue('A', id)?.monitor as { rate: number } | undefined)?.rate),
+    const rates = recorder.hosts.map((host) =>
+      [1, 2, 3, undefined].map((id) => (host.queue('A', id)?.monitor as { rate: number } | undefined)?.rate),
     );
     // Of a configuration that leads nowhere, and of none, each says what it can.
     expect(rates).to.deep.equal([

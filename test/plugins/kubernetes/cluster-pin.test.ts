@@ -214,8 +214,13 @@ describe('a login whose kubeconfig is changed to another cluster', () => {
     let [read, written] = [0, 0];
     const memory = {
       placeOf: (text: string) => text,
-      read: async () => void read++,
-      write: async () => void written++,
+      read: async () => {
+        read++;
+        return undefined;
+      },
+      write: async () => {
+        written++;
+      },
     };
     const pin = new ClusterPin(name, { stateDir: temporaryDirectory(), memoryOf: () => memory });
     await pin.keep();

@@ -50,7 +50,8 @@ describe('the tally of who is at which CE', () => {
     tally.ended(worker(3, { status: 'finished' }));
     const { counts, running } = tally.of('Q', now);
     expect(counts.get('a')).to.deep.equal({
-      ...{ queued: 1, running: 1 },
+      queued: 1,
+      running: 1,
       recent: { queued: 1, running: 1, finished: 1 },
     });
     expect(running).to.equal(1);
