@@ -24,8 +24,8 @@ export class BackendConnections {
   readonly #ended: AbortSignal;
   readonly #memoryOf: (kind: string) => SourceMemory;
   readonly #made = new Map<AnyBackend, Map<string, Made>>();
-  /** By backend: ids of the configurations that lead to any connection of it. */
-  readonly #configs = new Map<AnyBackend, ReadonlySet<number>>();
+  /** By backend and id: the queues of the configurations that lead to any connection of it. */
+  readonly #configs = new Map<AnyBackend, ReadonlyMap<number, string>>();
   /** By key, with the connections that asked for it. */
   readonly #shared = new Map<string, { readonly value: unknown; readonly by: Set<QueuesOfConnection> }>();
 
@@ -69,7 +69,7 @@ export class BackendConnections {
     const byBackend = Map.groupBy(uses, ({ backend }) => backend);
     this.#configs.clear();
     for (const [backend, some] of byBackend)
-      this.#configs.set(backend, new Set(some.map(({ queue }) => queue.configId)));
+      this.#configs.set(backend, new Map(some.map(({ queue }) => [queue.configId, queue.queue])));
     for (const [backend, ofBackend] of this.#made) {
       const byName = Map.groupBy(byBackend.get(backend) ?? [], ({ connection }) => connection);
       for (const [name, { connection, queues }] of ofBackend) {
@@ -96,7 +96,8 @@ export class BackendConnections {
   }
 
   #hostOf(backend: AnyBackend, connection: string, queues: QueuesOfConnection): ConnectionHost {
-    const isUsed = (configId: number) => this.#configs.get(backend)?.has(configId) === true;
+    // In the marks of workers from before a database was lost an id is that of some other queue.
+    const isUsed = (name: string, configId: number) => this.#configs.get(backend)?.get(configId) === name;
     const { factoryId, harvesterId, logServer, stateDir, clock, files, random, log } = this.#host;
     return {
       ...(logServer && { logServer }),
@@ -165,12 +166,12 @@ class QueuesOfConnection {
   find(
     name: string | undefined,
     configId: number | undefined,
-    isUsed: (configId: number) => boolean,
+    isUsed: (name: string, configId: number) => boolean,
   ): ConnectedQueue | undefined {
     const own = this.#all.find((one) => one.queue === name && one.configId === configId);
-    if (own !== undefined) return own;
+    if (own !== undefined || name === undefined) return own;
     // Two connections may show the same workers: what a configuration of the other one says of them is not for this one to say.
-    if (configId !== undefined && isUsed(configId)) return undefined;
+    if (configId !== undefined && isUsed(name, configId)) return undefined;
     return this.#each.find(({ queue }) => queue === name);
   }
 

@@ -225,6 +225,10 @@ describe('connections of backends', () => {
       [1, undefined, 1, 1],
       [undefined, 2, 2, 2],
     ]);
+    // The mark of a worker from before a database was lost: its id is that of another queue now.
+    const other = plugins.runtime(await read('B', {}), 3, true);
+    plugins.run([plugins.runtime(await at('old', 1), 1, true), other]);
+    expect(recorder.hosts[0]?.queue('A', 3)?.monitor).to.include({ rate: 1 });
   });
 
   it('of two backends serve one queue, each with its own sections', async () => {
