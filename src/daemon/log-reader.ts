@@ -42,7 +42,7 @@ export async function logReaderOf(
     harvesterId: harvesterIdOf(settings.values.master),
     stateDir: settings.stateDir,
     maxStatusAge: 0,
-    memoryOf: memoriesToRead(settings.stateDir, store),
+    memoryOf: memoriesToRead(settings.stateDir, store, settings.postgresql !== undefined),
   });
   return logsOf(plugins.monitorAt(config, worker.placement), worker);
 }

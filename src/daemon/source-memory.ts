@@ -118,8 +118,8 @@ class Homed implements SourceMemory {
     const text = row ?? (await this.#files.read(name));
     const isHome = this.#home === this.#rows ? row !== undefined : row === undefined;
     if (text !== undefined && !isHome) await this.#home.write(name, text);
-    // What is not right any more must not be found once an operator removes what is.
-    if (this.#home === this.#rows) await this.#files.remove(name);
+    // What is not right any more must not be found once an operator removes what is. A file that stays is no reason not to use the row.
+    if (this.#home === this.#rows) await this.#files.remove(name).catch(() => undefined);
     else if (row !== undefined) await this.#rows.remove(name);
   }
 }
@@ -147,12 +147,12 @@ export const sourceMemories =
  * @param store absent: files of the state directory alone
  */
 export const memoriesToRead =
-  (stateDir: string, store?: Store) =>
+  (stateDir: string, store?: Store, inRows = false) =>
   (kind: string): SourceMemory => {
     const files = new Files(join(stateDir, kind));
     const rows = store && new Rows(kind, store);
     return {
-      placeOf: (name) => files.placeOf(name),
+      placeOf: (name) => (inRows ? (rows ?? files) : files).placeOf(name),
       read: async (name) => (await rows?.read(name)) ?? files.read(name),
       write: async () => undefined,
     };

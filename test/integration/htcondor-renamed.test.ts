@@ -21,6 +21,13 @@ const wanted = 2;
 /** Where the workers of the queue go. */
 type Where = { readonly condorSchedd?: string; readonly condorPool?: string; readonly useSpool?: boolean };
 
+interface How {
+  /** How many workers. */
+  readonly most?: number;
+  /** s */
+  readonly heldTimeout?: number;
+}
+
 describe('hole 5: a schedd that the settings call otherwise', () => {
   let pool: Awaited<ReturnType<typeof ownPool>>;
   let space: CondorSpace;
@@ -33,31 +40,33 @@ describe('hole 5: a schedd that the settings call otherwise', () => {
   after(() => pool.stop());
   afterEach(() => site.clean());
 
-  function queuesAt(where: Where): Record<string, Record<string, unknown>> {
+  function queuesAt(where: Where, how: How = {}): Record<string, Record<string, unknown>> {
+    const { most = wanted, heldTimeout } = how;
     const queue = condorQueue(pool, {
       template: 'pilot.sub.yaml',
-      queue: { maxWorkers: wanted, nQueueLimitWorker: wanted },
+      queue: { maxWorkers: most, nQueueLimitWorker: most },
     });
     const sections = ['submitter', 'monitor', 'sweeper'] as const;
     for (const section of sections) queue[section] = { ...(queue[section] as object), ...where };
+    if (heldTimeout !== undefined) queue['monitor'] = { ...(queue['monitor'] as object), heldTimeout };
     return { Q: queue };
   }
 
-  function begin(where: Where, more: Readonly<Record<string, unknown>> = {}): void {
+  function begin(where: Where, more: Readonly<Record<string, unknown>> = {}, how: How = {}): void {
     space = condorSpace(pool);
     const settings = { master: { factoryId: space.factory }, monitor: { missingGrace: 1 }, ...more };
     site = condorSite(
-      { queues: queuesAt(where), settings },
+      { queues: queuesAt(where, how), settings },
       { 'pilot.sub.yaml': shellTemplate(space, 'exec sleep 1000', { requirements: 'false' }) },
     );
   }
 
-  const submitted = () =>
+  const submitted = (most = wanted) =>
     until(
       'all wanted workers are in the queue',
       async () => {
         const ids = (await site.workers({ status: 'submitted' })).map(({ workerID }) => workerID);
-        return ids.length === wanted && ids.sort((a, b) => a - b);
+        return ids.length === most && ids.sort((a, b) => a - b);
       },
       60_000,
     );
@@ -66,6 +75,12 @@ describe('hole 5: a schedd that the settings call otherwise', () => {
     const jobs = await client.queue(space.mine, ['harvesterWorkerID'], signal);
     return jobs.map((job) => Number(job['harvesterWorkerID'])).sort((a, b) => a - b);
   };
+  async function hold(...ids: readonly number[]): Promise<void> {
+    const these = ids.map((id) => `harvesterWorkerID == "${id}"`).join(' || ');
+    const client = clientOf(pool, 'remote', { name: 'renamed@pool.test' });
+    const held = await client.act('hold', `${space.mine} && (${these})`, 'the test says so', signal);
+    expect(held.succeeded).to.equal(ids.length);
+  }
   async function endAll(ids: readonly number[]): Promise<void> {
     expect(await site.run('kill', ...ids.map(String))).to.include({ status: 0 });
     await until(
@@ -81,7 +96,7 @@ describe('hole 5: a schedd that the settings call otherwise', () => {
   it('and that answers to its old name no more is called by the new one for its old workers, which are followed and ended', async () => {
     const { schedd: old } = pool.remote;
     const at = { condorPool: pool.pool, useSpool: true };
-    begin({ ...at, condorSchedd: old });
+    begin({ ...at, condorSchedd: old }, {}, { heldTimeout: 1 });
     daemon = site.start([], condorEnvironment(pool, site.directory));
     const ids = await submitted();
     expect(await inQueue(pool, 'remote')).to.deep.equal(ids);
@@ -91,15 +106,28 @@ describe('hole 5: a schedd that the settings call otherwise', () => {
     // It takes its old name with it when it ends.
     process.kill(before, 'SIGQUIT');
     await until('the next schedd runs', () => scheddPid(pool, 'remote') !== before, 60_000);
-    site.writeQueues(queuesAt({ ...at, condorSchedd: 'renamed@pool.test' }));
+    const more = { most: 2 * wanted, heldTimeout: 86_400 };
+    site.writeQueues(queuesAt({ ...at, condorSchedd: 'renamed@pool.test' }, more));
     daemon.process.kill('SIGHUP');
     await untilSaid(daemon, /the schedd is called by another of its names .*renamed@pool\.test/);
-    // Those of before count: none is made beside them.
-    expect(await submitted()).to.deep.equal(ids);
-    await endAll(ids);
-    const next = await submitted();
-    expect(await inQueue(pool, 'remote', 'renamed@pool.test')).to.deep.equal(next);
-    expect(next.some((id) => ids.includes(id))).to.equal(false);
+    // Those of before count: none is made in place of them.
+    const all = await submitted(2 * wanted);
+    expect(all).to.include.members(ids);
+    const [former = 0] = ids;
+    const [present = 0] = all.filter((id) => !ids.includes(id));
+    // Each configuration judges its own: the former one gives up a held job after a second.
+    await hold(former, present);
+    await until('the former one is given up', async () => {
+      const failed = await site.workers({ status: 'failed' });
+      return failed.some(({ workerID }) => workerID === former);
+    });
+    const left = await inQueue(pool, 'remote', 'renamed@pool.test');
+    expect([left.includes(former), left.includes(present)]).to.deep.equal([false, true]);
+    await endAll(ids.slice(1));
+    const next = await submitted(2 * wanted - 1);
+    const there = await inQueue(pool, 'remote', 'renamed@pool.test');
+    expect(there).to.deep.equal([...next, present].sort((a, b) => a - b));
+    expect(there.some((id) => ids.includes(id))).to.equal(false);
   });
 
   it('of the machine that takes over has other jobs, so that none is lost or made anew, and the former one is reached by its name', async () => {

@@ -63,6 +63,16 @@ onEachDatabase('the memory of a source', (database) => {
     expect(await inRows().read('orders.json')).to.equal(undefined);
   });
 
+  it('is right in the database also where a file that a daemon left cannot be removed', async () => {
+    await inRows().write('orders.json', 'right');
+    // `rm` refuses a directory.
+    mkdirSync(file, { recursive: true });
+    for (const memory of [inRows(), inRows()]) {
+      expect(await memory.read('orders.json')).to.equal('right');
+      await memory.write('orders.json', 'right');
+    }
+  });
+
   it('moves from a file once, however many ask for it at the same time', async () => {
     leave('from before');
     const memory = inRows();
@@ -81,7 +91,9 @@ onEachDatabase('the memory of a source', (database) => {
   it('is seen by commands where it is, and left as it is', async () => {
     await inRows().write('orders.json', 'a row');
     leave('a file');
-    const memory = memoriesToRead(stateDir, store)('toy');
+    const memory = memoriesToRead(stateDir, store, true)('toy');
+    expect(memory.placeOf('orders.json')).to.equal(inRows().placeOf('orders.json'));
+    expect(memoriesToRead(stateDir, store)('toy').placeOf('orders.json')).to.equal(file);
     expect(await memory.read('orders.json')).to.equal('a row');
     await store.sourceMemories.remove('toy', 'orders.json');
     expect(await memory.read('orders.json')).to.equal('a file');

@@ -83,7 +83,7 @@ export class JobQueue {
   #other: number | undefined;
   /** The other name by which it is called. */
   #calledAs: string | undefined;
-  /** By that name it is on another machine. */
+  /** By that name it is on another machine than by its own. */
   #isElsewhere = false;
 
   constructor(parts: JobQueueParts) {
@@ -93,8 +93,8 @@ export class JobQueue {
   }
 
   /**
-   * Whether logs of job events on this machine may tell of the jobs of another queue: the schedd had another one when it was asked last, or its
-   * jobs are with a schedd of another machine, and this one has jobs with the same numbers.
+   * Whether the logs of job events may tell of the jobs of another queue: the schedd had another one when it was asked last, or its jobs are with
+   * a schedd of another machine, and the one of the machine whose logs these are has jobs with the same numbers.
    */
   get logsAreOfOther(): boolean {
     return this.#other !== undefined || this.#isElsewhere;
@@ -133,6 +133,18 @@ export class JobQueue {
   async requireNow(signal: AbortSignal): Promise<void> {
     if (this.#calledAs !== undefined) await this.#callByOwnName(signal);
     await this.#same(signal);
+    const why = this.otherName;
+    if (why !== undefined) throw new ThresherError(why.code, why.message);
+  }
+
+  /**
+   * Why no job is given to the schedd while it is called by another name: its own, by which jobs are given, may be that of another one. To be asked
+   * again in the moment before a job is sent, which may be long after `requireNow`.
+   */
+  get otherName(): { readonly code: 'htcondor-other-queue'; readonly message: string } | undefined {
+    if (this.#calledAs === undefined) return undefined;
+    const message = `${this.#submissionHost} is called by its name ${this.#name} since a look at its jobs failed, and gets no more of them until it answers to its own`;
+    return { code: 'htcondor-other-queue', message };
   }
 
   /**
@@ -168,10 +180,12 @@ export class JobQueue {
   }
 
   #callAt(place: Place): void {
+    const { client, place: own } = this.#parts;
+    const machineOf = ({ name }: Place) => name?.replace(/^.*@/, '') ?? hostname();
     const host = submissionHostOf(place);
-    this.#parts.client.callAt(place);
+    client.callAt(place);
     this.#calledAs = host === this.#submissionHost ? undefined : host;
-    this.#isElsewhere = this.#calledAs !== undefined && !isOfMachine(place, hostname());
+    this.#isElsewhere = !isOfMachine({ name: machineOf(place) }, machineOf(own));
     [this.#started, this.#other] = [undefined, undefined];
   }
 
@@ -221,7 +235,14 @@ export class JobQueue {
     const { client, clock, log, names, place } = this.#parts;
     const kept = await this.#kept();
     // An operator gave up the queue that the other name leads to.
-    if (kept === undefined && this.#calledAs !== undefined) this.#callAt(place);
+    if (kept === undefined && this.#calledAs !== undefined) {
+      const facts = { submissionHost: this.#submissionHost, name: this.#name, place: this.#place };
+      log.warn(
+        'the schedd is called by its own name again: what is kept of its job queue was removed',
+        facts,
+      );
+      this.#callAt(place);
+    }
     const failedAt = this.#failedAt ?? -Infinity;
     if (kept === undefined && failedAt + tryAgain > clock.monotonic()) return undefined;
     try {

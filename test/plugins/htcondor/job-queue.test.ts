@@ -186,6 +186,8 @@ class Net {
   readonly jobsOf = new Map<string, string[]>();
   /** Texts that all machines see. */
   readonly texts = new Map<string, string>();
+  /** The next reading of one waits for this. */
+  held: Promise<void> | undefined;
   readonly log = recordingLog();
 
   clientAt({ name }: { readonly name?: string }) {
@@ -212,7 +214,12 @@ class Net {
     const all = new Map<string, NamedQueue>();
     const memory = {
       placeOf: (name: string) => `${name} of the database`,
-      read: async (name: string) => this.texts.get(name),
+      read: async (name: string) => {
+        const { held } = this;
+        this.held = undefined;
+        await held;
+        return this.texts.get(name);
+      },
       write: async (name: string, text: string) => {
         this.texts.set(name, text);
       },
@@ -313,14 +320,33 @@ describe('hole 5: the job queue of a schedd that another machine asks, or that h
     expect(await submission()).to.contain(
       `remove ${text} of the database once no job of the former one is left`,
     );
-    for (const asks of [submission, () => look(old)]) {
+    for (const [asks, said] of [
+      [submission, 'the same'],
+      [() => look(old), 'condor-answer'],
+    ] as const) {
       net.texts.delete(text);
-      expect(['the same', 'condor-answer']).to.include(await asks());
+      expect(await asks()).to.equal(said);
       expect([await look(old), await submission()]).to.deep.equal(['the same', 'the same']);
       expect(net.texts.get(text)).to.contain(String(second));
       net.texts.set(text, JSON.stringify({ jobQueueBirthdate: first, name: 'schedd@a' }));
       for (let n = 0; n < 2; n++) await look(old);
     }
+  });
+
+  it('is not that of another schedd that takes its name between two questions of a submission', async () => {
+    net.answers.set('old', here);
+    net.answers.set('new', here);
+    const [old, other] = net.daemon('old', 'new');
+    expect([await look(old), await look(other)]).to.deep.equal(['the same', 'the same']);
+    const reading = Promise.withResolvers<void>();
+    net.held = reading.promise;
+    const asks = old?.requireNow(signal) ?? Promise.resolve();
+    net.answers.set('old', there);
+    // A look fails, and the schedd is called by its new name before the submission asks it.
+    expect(await old?.callOtherwise(signal)).to.equal(true);
+    reading.resolve();
+    expect(await codeOf(asks)).to.equal('htcondor-other-queue');
+    expect(old?.otherName).to.have.property('code', 'htcondor-other-queue');
   });
 
   it('keeps its name where it answers, whatever else made a look fail', async () => {

@@ -200,11 +200,11 @@ export class Submission {
       schedd.refused.delete(workerId);
       schedd.fenced.delete(workerId);
     }
-    let late: readonly Worker[] = [];
+    let withheld: WorkerError | undefined;
     // It may have waited long for its turn.
     const mayStart = () => {
-      late = workers.filter((worker) => this.#isFenced(worker));
-      if (late.length > 0) throw new ThresherError('htcondor-fenced', 'a worker was given up meanwhile');
+      withheld = this.#whyWithheld(workers);
+      if (withheld !== undefined) throw new Error(withheld.message);
     };
     try {
       const ids = workers.map(({ workerId }) => workerId);
@@ -226,9 +226,8 @@ export class Submission {
       }
       schedd.refusedByRule.took(to.place, ids);
     } catch (error) {
-      if (late.length > 0) {
-        const message = `worker ${late.map(({ workerId }) => workerId).join(', ')} was given up before its submission began`;
-        this.#reject(workers, { code: 'htcondor-fenced', message });
+      if (withheld !== undefined) {
+        this.#reject(workers, withheld);
         return;
       }
       const reason = toReason(error);
@@ -239,6 +238,13 @@ export class Submission {
       else
         for (const { workerId } of workers) this.#outcomes.set(workerId, { kind: 'unknown', error: reason });
     }
+  }
+
+  #whyWithheld(workers: readonly Worker[]): WorkerError | undefined {
+    const late = workers.filter((worker) => this.#isFenced(worker));
+    if (late.length === 0) return this.#parts.schedd.jobQueue.otherName;
+    const message = `worker ${late.map(({ workerId }) => workerId).join(', ')} was given up before its submission began`;
+    return { code: 'htcondor-fenced', message };
   }
 
   /**

@@ -14,14 +14,19 @@ const { signal } = new AbortController();
 describe('hole 1: a submission that fails', () => {
   /** What the commands of the payload make of it, and the rest of the text: undefined is well. */
   interface Fails {
-    readonly submit: CondorCode;
+    readonly submit?: CondorCode;
     readonly dryRun?: CondorCode;
     readonly dryRunWithout?: CondorCode;
     /** The first look alone fails. */
     readonly isPassing?: boolean;
+    /** The schedd is called by another name once it was asked whether it has its queue. */
+    readonly isRenamed?: boolean;
   }
 
-  async function outcomeOf({ submit, dryRun, dryRunWithout, isPassing }: Fails, hasCommands = true) {
+  async function outcomeOf(
+    { submit, dryRun, dryRunWithout, isPassing, isRenamed }: Fails,
+    hasCommands = true,
+  ) {
     let looks = 0;
     const fail = (code: CondorCode | undefined) => {
       if (code !== undefined)
@@ -32,16 +37,23 @@ describe('hole 1: a submission that fails', () => {
         });
     };
     const schedd = {
-      jobQueue: { requireNow: async () => undefined },
+      jobQueue: {
+        requireNow: async () => undefined,
+        otherName: isRenamed === true ? { code: 'htcondor-other-queue', message: 'm' } : undefined,
+      },
       submissionHost: 'S',
       fenced: new Map(),
       refused: new Map(),
       fresh: new Map(),
       refusedByRule: new RefusedByRule(),
-      submits: { begin: async () => ({ onStart: () => undefined, over: () => undefined }) },
+      submits: {
+        begin: async (_: unknown, mayStart: () => void) => ({ onStart: mayStart, over: () => undefined }),
+      },
       client: {
-        submit: async () => {
+        submit: async (_: string, { onStart }: { readonly onStart: () => void }) => {
+          onStart();
           fail(submit);
+          return [{ cluster: 1, proc: 0 }];
         },
         dryRun: async (text: string) => {
           if (text === 'with' && isPassing === true && ++looks > 1) return [];
@@ -98,6 +110,11 @@ describe('hole 1: a submission that fails', () => {
       "is nobody's where the second look has no end",
       { submit: 'condor-auth', dryRun: 'condor-timeout' },
       'condor-auth',
+    ],
+    [
+      'sends nothing where the schedd is called by another name by then: its own may be that of another one',
+      { isRenamed: true },
+      'htcondor-other-queue',
     ],
     [
       'is told by its words where these are about the text',
