@@ -187,7 +187,7 @@ class Net {
   /** Texts that all machines see. */
   readonly texts = new Map<string, string>();
   /** The next reading of one waits for this. */
-  held: Promise<void> | undefined;
+  held: Promise<undefined> | undefined;
   readonly log = recordingLog();
 
   clientAt({ name }: { readonly name?: string }) {
@@ -338,13 +338,13 @@ describe('hole 5: the job queue of a schedd that another machine asks, or that h
     net.answers.set('new', here);
     const [old, other] = net.daemon('old', 'new');
     expect([await look(old), await look(other)]).to.deep.equal(['the same', 'the same']);
-    const reading = Promise.withResolvers<void>();
+    const reading = Promise.withResolvers<undefined>();
     net.held = reading.promise;
     const asks = old?.requireNow(signal) ?? Promise.resolve();
     net.answers.set('old', there);
     // A look fails, and the schedd is called by its new name before the submission asks it.
     expect(await old?.callOtherwise(signal)).to.equal(true);
-    reading.resolve();
+    reading.resolve(undefined);
     expect(await codeOf(asks)).to.equal('htcondor-other-queue');
     expect(old?.otherName).to.have.property('code', 'htcondor-other-queue');
   });
